@@ -1,11 +1,10 @@
-#include "bindings/commands/lua_command.hpp"
-
 #include <cmath>
 #include <cstdlib>
 
 #include <lua.hpp>
 #include <nlohmann/json.hpp>
 
+#include "bindings/commands/lua_command.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/base/outside_json.hpp"
 #include "host/cluster/look/control_client.hpp"
@@ -118,18 +117,16 @@ Result<std::string> token_of(const std::string& file, bool insecure, bool read_o
   if (insecure) return read_only ? reading_token("") : std::string();
   const auto read = read_only ? read_reading_token : read_token;
   if (!file.empty()) return read(file);
-  auto path = default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME"));
-  if (!path) return path.error();
-  return read(*path);
+  AH_LET(auto path, default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME")));
+  return read(path);
 }
 
 /// Accepts "host:17871" and urls; a text with a slash and without a scheme is a socket's path.
 Result<std::string> url_of(const std::string& text) {
   if (text.find("://") == std::string::npos && text.find('/') != std::string::npos) return "ipc://" + text;
-  auto endpoint = parse_endpoint(text);
-  if (!endpoint) return endpoint.error();
-  AH_TRY(check_scope(*endpoint));
-  return endpoint_url(*endpoint);
+  AH_LET(auto endpoint, parse_endpoint(text));
+  AH_TRY(check_scope(endpoint));
+  return endpoint_url(endpoint);
 }
 
 Result<std::string> state_at(lua_State* L) {

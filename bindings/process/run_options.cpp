@@ -133,9 +133,7 @@ Status take_words(const RawFlags& raw, RunOptions& out) {
     }
   }
   if (!out.inject_text.empty()) {
-    auto inject = Injection::parse(out.inject_text);
-    if (!inject) return inject.error();
-    out.inject = std::move(*inject);
+    AH_LET(out.inject, Injection::parse(out.inject_text));
   }
   return {};
 }
@@ -405,9 +403,7 @@ Status RunOptions::apply(const std::map<std::string, std::string>& settings) {
   rule_timeout = kRuleSeconds;
   AH_TRY(take_numbers(raw, *this));
   if (!inject_text.empty()) {
-    auto parsed = Injection::parse(inject_text);
-    if (!parsed) return parsed.error();
-    inject = std::move(*parsed);
+    AH_LET(inject, Injection::parse(inject_text));
   }
   return {};
 }

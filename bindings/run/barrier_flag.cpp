@@ -39,9 +39,8 @@ Result<std::string> rule_file_of(const std::string& spec) {
     file += after(line, "file ");
     wrong += after(line, "wrong ");
   };
-  auto vm = Vm::create(std::move(config));
-  if (!vm) return vm.error();
-  AH_TRY((*vm)->run(kCheck, "=flag"));
+  AH_LET(auto vm, Vm::create(std::move(config)));
+  AH_TRY(vm->run(kCheck, "=flag"));
   if (wrong.empty()) return file;
   // Drops this check's own position, which means nothing to the user: "barrier 'bps': there is no rule ..."
   return Error{Code::bad_argument, "--" + wrong.substr(std::min(wrong.find("barrier '"), wrong.size()))};

@@ -33,9 +33,8 @@ Result<std::string> load_token(const RunOptions& options, Log& log) {
     const char* value = std::getenv(name);
     return std::string(value != nullptr ? value : "");
   };
-  auto path = default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME"));
-  if (!path) return path.error();
-  return check_token(*path, read_or_make_token(*path));
+  AH_LET(auto path, default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME")));
+  return check_token(path, read_or_make_token(path));
 }
 
 Status check_tls_files(const RunOptions& options) {

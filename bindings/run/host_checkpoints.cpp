@@ -8,16 +8,14 @@ Status HostCheckpoints::load(Log& log) {
   if (!options_.resume || process_.resumed) return {};
   std::string directory = options_.resume->empty() ? options_.checkpoint : *options_.resume;
   if (directory.empty()) directory = "checkpoints";
-  auto loaded = load_newest_checkpoint(directory, log);
-  if (!loaded) return loaded.error();
+  AH_LET(auto loaded, load_newest_checkpoint(directory, log));
   if (options_.checkpoint.empty()) options_.checkpoint = directory;
-  if (!*loaded) {
-    const auto others = has_complete(directory);
-    if (!others) return others.error();
-    if (*others) return {};
+  if (!loaded) {
+    AH_LET(const auto others, has_complete(directory));
+    if (others) return {};
     return Error{Code::bad_argument, "--resume: there is no complete checkpoint in '" + directory + "'"};
   }
-  process_.resumed = std::move(**loaded);
+  process_.resumed = std::move(*loaded);
   log.info("", "resuming from the newest checkpoint in '" + directory + "' (" +
                    std::to_string(process_.resumed->state.updates) + " updates)");
   return {};

@@ -42,9 +42,7 @@ Status HostPlace::find(RunOptions& options, Log& log) {
   };
   secure(*endpoint);
   for (Endpoint& other : other_endpoints) secure(other);
-  auto loaded = load_token(options, log);
-  if (!loaded) return loaded.error();
-  token = std::move(*loaded);
+  AH_LET(token, load_token(options, log));
   return {};
 }
 
@@ -55,10 +53,9 @@ Status HostPlace::find_endpoints() {
     return Error{Code::bad_argument, "--nnodes " + std::to_string(placement.max_nodes) +
                                          " needs --rdzv-endpoint HOST:PORT, the same on every host"};
   }
-  auto endpoints = parse_endpoints(where);
-  if (!endpoints) return endpoints.error();
-  endpoint = endpoints->front();
-  other_endpoints.assign(endpoints->begin() + 1, endpoints->end());
+  AH_LET(auto endpoints, parse_endpoints(where));
+  endpoint = endpoints.front();
+  other_endpoints.assign(endpoints.begin() + 1, endpoints.end());
   return {};
 }
 

@@ -156,13 +156,12 @@ Status HostRuntime::join_cluster() {
   const bool logged_by_other = place_.child || (place_.placement.launched && place_.placement.node_rank != 0U);
   log_->write(logged_by_other ? LogLevel::debug : LogLevel::info, "", place_.text());
   if (!place_.child && !place_.endpoint && options_.isolate) {
-    auto folder = PrivateFolder::make();
-    if (!folder) return folder.error();
+    AH_LET(auto folder, PrivateFolder::make());
     // A short name, because the path of a socket has at most 107 bytes. The children listen at "run.PID".
-    place_.endpoint = Endpoint{Endpoint::Scheme::ipc, "", 0, folder->path() + "/run"};
+    place_.endpoint = Endpoint{Endpoint::Scheme::ipc, "", 0, folder.path() + "/run"};
     {
       std::lock_guard lock(run_.mutex);
-      run_.private_folder = std::move(*folder);
+      run_.private_folder = std::move(folder);
     }
     place_.token = std::to_string(random_number()) + std::to_string(random_number());
   }
@@ -275,9 +274,8 @@ void HostRuntime::start_services(bool is_coordinator) {
 Status HostRuntime::open_trace() {
   if (options_.record.empty() || options_.records_states()) return {};
   if (options_.records_spans()) {
-    auto chrome = ChromeTrace::open(options_.record, *log_, clock_.now());
-    if (!chrome) return chrome.error();
-    run_.cluster->record(std::move(*chrome));
+    AH_LET(auto chrome, ChromeTrace::open(options_.record, *log_, clock_.now()));
+    run_.cluster->record(std::move(chrome));
     return {};
   }
   auto trace = ParamTrace::open(options_.record,
@@ -299,9 +297,7 @@ Status HostRuntime::open_page() {
     if (options_.dashboard || options_.metrics) log_->info("", "the page of this run is on its coordinator");
     return {};
   }
-  auto page = PageHost::open(options_, *run_.cluster, clock_, *log_);
-  if (!page) return page.error();
-  page_ = std::move(*page);
+  AH_LET(page_, PageHost::open(options_, *run_.cluster, clock_, *log_));
   return {};
 }
 

@@ -122,10 +122,9 @@ Status ChildSupervisor::spawn(const std::vector<std::string>& args, std::vector<
 }
 
 Status ChildSupervisor::spawn_one(const std::vector<std::string>& args, const ChildPlace& place) {
-  const auto token = pipe_with(place.token);
-  if (!token) return token.error();
-  auto pid = start_child(args, kChildVariable, encode(place, *token), Interrupt::inherited);
-  ::close(*token);
+  AH_LET(const auto token, pipe_with(place.token));
+  auto pid = start_child(args, kChildVariable, encode(place, token), Interrupt::inherited);
+  ::close(token);
   if (!pid) return pid.error();
   children_.push_back({*pid, std::nullopt});
   return {};

@@ -54,9 +54,7 @@ Result<std::unique_ptr<PageHost>> PageHost::open(const RunOptions& options, Clus
     watchers.push_back(host->server_.get());
   }
   if (options.records_states()) {
-    auto recorder = StateRecorder::open(options.record, log);
-    if (!recorder) return recorder.error();
-    host->recorder_ = std::move(*recorder);
+    AH_LET(host->recorder_, StateRecorder::open(options.record, log));
     watchers.push_back(host->recorder_.get());
   }
   host->poller_ = std::make_unique<StatePoller>(*host->source_, clock, log, std::move(watchers));

@@ -41,12 +41,10 @@ Status RunAnnouncement::open(const std::string& job) {
               cluster_.run_id(), options_.token_file,
               options_.insecure, static_cast<double>(std::time(nullptr))};
   if (cluster_.is_coordinator()) {
-    auto folder = run_folder();
-    if (!folder) return folder.error();
-    auto token = options_.insecure ? Result<std::string>("") : load_token(options_, log_);
-    if (!token) return token.error();
-    run.url = control_url(*folder, run.pid);
-    AH_TRY(cluster_.open_control(run.url, *token));
+    AH_LET(auto folder, run_folder());
+    AH_LET(auto token, options_.insecure ? Result<std::string>("") : load_token(options_, log_));
+    run.url = control_url(folder, run.pid);
+    AH_TRY(cluster_.open_control(run.url, token));
   }
   return write_run_file(run);
 }

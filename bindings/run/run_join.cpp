@@ -20,12 +20,11 @@ bool is_unreachable(const Error& error) { return error.code == Code::unreachable
 Status RunJoin::join(ClusterConfig base) {
   if (place_.child) return opener_.open_cluster(joining(base));
   if (!place_.endpoint) return opener_.open_cluster(coordinator_config(base, ""));
-  const auto own = await_own_address(base);
-  if (!own) return own.error();
-  if (!*own) return {};  // joined a run at a further address
+  AH_LET(const auto own, await_own_address(base));
+  if (!own) return {};  // joined a run at a further address
   const auto& rank = place_.placement.node_rank;
   const bool must_listen = rank == 0U;
-  const bool may_listen = !options_.agent && (must_listen || (**own && !rank));
+  const bool may_listen = !options_.agent && (must_listen || (*own && !rank));
   Status listened;
   if (may_listen) {
     AH_TRY(may_listen_at(*place_.endpoint, options_));

@@ -98,9 +98,8 @@ Status Distribution::take_arguments(std::string_view whole, std::string_view nam
   };
   if (name == "trace") {
     kind_ = Kind::trace;
-    auto values = read_seconds(std::string(trim(inner)));
-    if (!values) return values.error();
-    values_ = std::make_shared<const std::vector<double>>(std::move(*values));
+    AH_LET(auto values, read_seconds(std::string(trim(inner))));
+    values_ = std::make_shared<const std::vector<double>>(std::move(values));
     return {};
   }
   const Form* form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return name == f.name; });

@@ -84,3 +84,13 @@ using Status = Result<void>;
   do {                                                                                          \
     if (auto ah_status_ = (expression); !ah_status_.ok()) return std::move(ah_status_).error(); \
   } while (false)
+
+/// Declares or sets a variable to the value of a Result expression, or returns from the enclosing function with its
+/// error: AH_LET(auto file, open_for_reading(path)).
+#define AH_LET(declaration, ...) AH_LET_NAMED(AH_LET_NAME(ah_result_, __LINE__), declaration, __VA_ARGS__)
+#define AH_LET_NAMED(name, declaration, ...)      \
+  auto name = __VA_ARGS__;                        \
+  if (!name.ok()) return std::move(name).error(); \
+  declaration = *std::move(name) /* NOLINT: a declaration has no parentheses */
+#define AH_LET_NAME(stem, line) AH_LET_JOIN(stem, line)
+#define AH_LET_JOIN(stem, line) stem##line

@@ -65,9 +65,7 @@ Status Cluster::open_coordinator() {
                                                clock_.now());
   if (stream_ != nullptr) {
     stream_->set_self(0);
-    auto bound = stream_->listen(config_.url);
-    if (!bound) return bound.error();
-    config_.self.url = *bound;
+    AH_LET(config_.self.url, stream_->listen(config_.url));
   }
   AH_TRY(coordinator_->join_self(config_.self, clock_.now()));
   coordinator_->tick(clock_.now(), 0);
@@ -77,9 +75,7 @@ Status Cluster::open_coordinator() {
 
 Status Cluster::open_member() {
   if (!config_.listen_url.empty()) {
-    auto bound = listen_somewhere();
-    if (!bound) return bound.error();
-    config_.self.url = *bound;
+    AH_LET(config_.self.url, listen_somewhere());
   }
   JoinPlace place{{config_.url}, config_.once, config_.start_timeout, config_.waited};
   place.urls.insert(place.urls.end(), config_.other_urls.begin(), config_.other_urls.end());

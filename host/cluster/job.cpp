@@ -103,19 +103,16 @@ void JobSource::receive(std::string name, std::string text, std::string folder) 
 }
 
 Result<SourceText> JobSource::find_here(const std::string& name) const {
-  const auto place = place_of(name);
-  if (!place) return place.error();
-  auto text = read_text(place->path, false);
-  if (!text) return text.error();
-  return SourceText{std::move(*text), place->chunk};
+  AH_LET(const auto place, place_of(name));
+  AH_LET(auto text, read_text(place.path, false));
+  return SourceText{std::move(text), place.chunk};
 }
 
 Result<SourceText> JobSource::find_to_send(const std::string& name) const {
-  const auto place = place_of(name);
-  if (!place) return place.error();
+  AH_LET(const auto place, place_of(name));
   if (name != barrier_file_) {
     std::error_code error;
-    const fs::path file = fs::canonical(place->path, error);
+    const fs::path file = fs::canonical(place.path, error);
     if (error) return find_here(name);  // its error names the reason
     const fs::path below = file.lexically_relative(fs::canonical(folder_, error));
     if (below.empty() || *below.begin() == "..") {
@@ -123,7 +120,7 @@ Result<SourceText> JobSource::find_to_send(const std::string& name) const {
           Code::refused,
           "'" + name + "' is a link to outside of the script's folder, so it is not sent; copy the file there"};
     }
-    if (is_hidden(place->chunk) || is_hidden(below)) {
+    if (is_hidden(place.chunk) || is_hidden(below)) {
       return Error{Code::refused, "'" + name + "' is a hidden file, so it is not sent"};
     }
   }

@@ -231,14 +231,13 @@ Result<Node::Action> Node::enter_action(const std::string& kind, const std::stri
       request_from_coordinator(request_builder(cluster_kind::action_enter, index, pack(ActionEnter{kind, where})),
                                cluster_kind::action_reply, kind);
   if (!frame) return frame.error();
-  auto reply = unpack<ActionReply>(frame->meta.view());
-  if (!reply) return reply.error();
-  if (!reply->ok) return Error{reply->code, reply->message};
+  AH_LET(auto reply, unpack<ActionReply>(frame->meta.view()));
+  if (!reply.ok) return Error{reply.code, reply.message};
   set_actions(index + 1);
-  if (reply->replayed) cluster_.cache_value(index, frame->body);
+  if (reply.replayed) cluster_.cache_value(index, frame->body);
   stats_->enter_action(kind, where);
   refresh();
-  return Action{index, reply->replayed, std::move(frame->body)};
+  return Action{index, reply.replayed, std::move(frame->body)};
 }
 
 void Node::finish_action(uint32_t index, Blob value) {
@@ -255,10 +254,9 @@ Result<Blob> Node::agree_on_action(uint32_t index, const Blob& value) {
   const auto request = [&](Address coordinator) {
     return make_frame(cluster_kind::action_agree, self_, coordinator, index, {}, Blob(value));
   };
-  auto frame = request_from_coordinator(request, cluster_kind::action_agreed, "ending an action");
-  if (!frame) return frame.error();
-  cluster_.cache_value(index, frame->body);
-  return std::move(frame->body);
+  AH_LET(auto frame, request_from_coordinator(request, cluster_kind::action_agreed, "ending an action"));
+  cluster_.cache_value(index, frame.body);
+  return std::move(frame.body);
 }
 
 Status Node::start_servers(uint32_t action) {
@@ -272,9 +270,8 @@ Status Node::start_servers(uint32_t action) {
                                           return late ? describe(*late) : std::string();
                                         });
   if (!frame) return frame.error();
-  auto reply = unpack<ActionReply>(frame->meta.view());
-  if (!reply) return reply.error();
-  if (!reply->ok) return Error{reply->code, reply->message};
+  AH_LET(auto reply, unpack<ActionReply>(frame->meta.view()));
+  if (!reply.ok) return Error{reply.code, reply.message};
   return {};
 }
 
@@ -298,35 +295,31 @@ Result<SourceText> Node::find_source(const std::string& name) {
   Result<SourceText> here = job_.find_here(name);
   if (cluster_.is_coordinator() || name.size() > kMaxTextBytes) return here;
   const ModuleFind find{name, here ? source_hash(here->text) : 0};
-  auto frame = request_from_coordinator(request_builder(cluster_kind::module_find, ++request_number_, pack(find)),
-                                        cluster_kind::module_reply, "module '" + name + "'");
-  if (!frame) return frame.error();
-  auto reply = unpack<ModuleReply>(frame->meta.view());
-  if (!reply) return reply.error();
-  if (!reply->ok) return Error{reply->code, reply->message};
+  AH_LET(auto frame, request_from_coordinator(request_builder(cluster_kind::module_find, ++request_number_, pack(find)),
+                                              cluster_kind::module_reply, "module '" + name + "'"));
+  AH_LET(auto reply, unpack<ModuleReply>(frame.meta.view()));
+  if (!reply.ok) return Error{reply.code, reply.message};
   if (here) return here;
-  const std::string_view text = frame->body.view();
-  return SourceText{std::string(text), reply->chunk};
+  const std::string_view text = frame.body.view();
+  return SourceText{std::string(text), reply.chunk};
 }
 
 Result<std::vector<NodeId>> Node::at_work(const Membership& membership) {
   std::vector<NodeId> ids;
   for (const Member& member : membership.workers()) ids.push_back(member.id);
   if (ids.empty() || ids.back() < membership.founders()) return ids;
-  const auto list = whereabouts();
-  if (!list) return list.error();
-  for (const Whereabouts& w : *list) {
+  AH_LET(const auto list, whereabouts());
+  for (const Whereabouts& w : list) {
     if (w.waiting.outside) std::erase(ids, w.id);
   }
   return ids;
 }
 
 Result<std::vector<Whereabouts>> Node::whereabouts(const LongWait* waiting) {
-  auto frame = request_from_coordinator(
-      request_builder(cluster_kind::whereabouts, ++request_number_, waiting != nullptr ? pack(*waiting) : ""),
-      cluster_kind::whereabouts_reply, "asking where the others are");
-  if (!frame) return frame.error();
-  return unpack<std::vector<Whereabouts>>(frame->body.view());
+  AH_LET(auto frame, request_from_coordinator(request_builder(cluster_kind::whereabouts, ++request_number_,
+                                                              waiting != nullptr ? pack(*waiting) : ""),
+                                              cluster_kind::whereabouts_reply, "asking where the others are"));
+  return unpack<std::vector<Whereabouts>>(frame.body.view());
 }
 
 }  // namespace actorhost

@@ -79,9 +79,7 @@ Result<bool> FrameReader::take_frame(std::vector<Frame>& out) {
   frame.meta.assign(start + kHeaderBytes, header->meta_bytes);
   begin_ += head;
   if (header->body_bytes != 0) {
-    auto body = body_of(frame, header->body_bytes);
-    if (!body) return body.error();
-    frame.body = std::move(*body);
+    AH_LET(frame.body, body_of(frame, header->body_bytes));
     const size_t have = std::min(buffered(), frame.body.size());
     std::memcpy(frame.body.data(), buffer_.get() + begin_, have);
     begin_ += have;

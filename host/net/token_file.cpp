@@ -131,10 +131,9 @@ Status place_token_file(const std::string& path, const std::string& token,
 
 // Creates the file, and never replaces another. If several processes do so, one succeeds, and the others do not fail.
 Status make_token_file(const std::string& path) {
-  auto token = new_token();
-  if (!token) return std::move(token).error();
+  AH_LET(auto token, new_token());
   AH_TRY(make_directories(path));
-  return place_token_file(path, *token, ::link);
+  return place_token_file(path, token, ::link);
 }
 
 bool exists(const std::string& path) {
@@ -157,9 +156,8 @@ Result<std::string> read_token(const std::string& path) {
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return failed(path, "cannot be opened", errno);
   AH_TRY(check_owner(path, info));
-  auto text = read_all(path, file.get());
-  if (!text) return std::move(text).error();
-  return trim_token(path, *std::move(text));
+  AH_LET(auto text, read_all(path, file.get()));
+  return trim_token(path, std::move(text));
 }
 
 Result<std::string> read_or_make_token(const std::string& path) {
@@ -174,10 +172,9 @@ Status store_reading_token(const std::string& path, std::string_view token) {
   const std::string beside = reading_token_path(path);
   const std::string reading = reading_token(token);
   if (!exists(beside)) return place_token_file(beside, reading, ::link);
-  auto stored = read_token(beside);
-  if (!stored) return std::move(stored).error();
-  if (*stored == reading) return {};
-  if (!is_reading_token(*stored)) return refused(beside, "it holds no reading token; remove it to generate one");
+  AH_LET(auto stored, read_token(beside));
+  if (stored == reading) return {};
+  if (!is_reading_token(stored)) return refused(beside, "it holds no reading token; remove it to generate one");
   return place_token_file(beside, reading, ::rename);
 }
 

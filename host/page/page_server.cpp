@@ -80,17 +80,14 @@ Result<Endpoint> parse_page_address(const std::string& text) {
 }
 
 Result<std::unique_ptr<PageServer>> PageServer::open(PageOptions options, const Clock& clock) {
-  auto at = parse_page_address(options.address);
-  if (!at) return at.error();
-  auto loopback = is_loopback(*at);
-  if (!loopback) return loopback.error();
+  AH_LET(auto at, parse_page_address(options.address));
+  AH_LET(auto loopback, is_loopback(at));
   std::unique_ptr<PageServer> page(new PageServer(std::move(options), clock));
-  page->access_ = {*at, *loopback, *loopback ? "" : random_token(), page->options_.reading_token};
-  auto server = WebServer::open(*at, *page, page->options_.limits);
-  if (!server) return server.error();
+  page->access_ = {at, loopback, loopback ? "" : random_token(), page->options_.reading_token};
+  AH_LET(auto server, WebServer::open(at, *page, page->options_.limits));
   // Requests need the port that the system chose, and may have arrived already.
   std::lock_guard lock(page->mutex_);
-  page->server_ = std::move(*server);
+  page->server_ = std::move(server);
   page->access_.bound = page->server_->bound();
   return page;
 }

@@ -20,9 +20,8 @@ std::string line_name(const std::string& path, size_t line) { return path + ":" 
 }  // namespace
 
 Result<std::unique_ptr<StateRecorder>> StateRecorder::open(const std::string& path, Log& log) {
-  auto file = RecordFile::open(path, log);
-  if (!file) return file.error();
-  return std::unique_ptr<StateRecorder>(new StateRecorder(std::move(*file)));
+  AH_LET(auto file, RecordFile::open(path, log));
+  return std::unique_ptr<StateRecorder>(new StateRecorder(std::move(file)));
 }
 
 double StateRecorder::next_poll() {

@@ -382,14 +382,13 @@ WebServer::~WebServer() { stop(); }
 Result<std::unique_ptr<WebServer>> WebServer::open(const Endpoint& at, WebSite& site, WebLimits limits) {
   auto impl = std::make_unique<Impl>(site, limits);
   if (!impl->http.load_error().empty()) return Error{Code::unsupported, impl->http.load_error()};
-  auto fd = listening_socket(at);
-  if (!fd) return fd.error();
-  impl->listener = *fd;
+  AH_LET(auto fd, listening_socket(at));
+  impl->listener = fd;
   std::unique_ptr<WebServer> server(new WebServer(std::move(impl)));
-  server->bound_ = at_port(at, port_of(*fd));
+  server->bound_ = at_port(at, port_of(fd));
   Impl& made = *server->impl_;
   made.daemon = made.http.start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
-                                       &Impl::on_request, &made, MHD_OPTION_LISTEN_SOCKET, *fd,
+                                       &Impl::on_request, &made, MHD_OPTION_LISTEN_SOCKET, fd,
                                        MHD_OPTION_NOTIFY_COMPLETED, &Impl::on_end, &made, MHD_OPTION_NOTIFY_CONNECTION,
                                        &Impl::on_connection, &made, MHD_OPTION_CONNECTION_LIMIT, kConnections,
                                        MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END);

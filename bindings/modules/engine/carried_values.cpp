@@ -97,17 +97,15 @@ Status push_carried(lua_State* L, CarriedValue value, bool shared) {
 
 Result<PackedValue> pack_value_at(lua_State* L, int index, const std::string& what, bool share) {
   if (!share && is_tensor(L, index)) return pack_value(tensor_at(L, index, true));
-  auto value = carried_value_at(L, index, nullptr, what);
-  if (!value) return value.error();
-  return pack_value(*std::move(value));
+  AH_LET(auto value, carried_value_at(L, index, nullptr, what));
+  return pack_value(std::move(value));
 }
 
 Status push_packed(lua_State* L, PackedValue value) {
   if (const std::string_view small = small_encoding(value); !small.empty()) return decode_value(L, small);
-  auto carried = unpack_value(value);
-  if (!carried) return carried.error();
+  AH_LET(auto carried, unpack_value(value));
   value.body = Blob();  // leaves a tensor's block with one holder
-  return push_carried(L, *std::move(carried));
+  return push_carried(L, std::move(carried));
 }
 
 Status push_rows(lua_State* L, std::vector<PackedValue> parts) {

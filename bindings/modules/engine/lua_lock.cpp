@@ -218,9 +218,8 @@ Result<SharedWrites> read_writes(lua_State* L, int index, size_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     lua_rawgeti(L, index, static_cast<int>(i) + 1);
     if (!lua_isnil(L, -1)) {
-      auto value = pack_value_at(L, lua_gettop(L), "shared_release: value " + std::to_string(i + 1));
-      if (!value) return value.error();
-      writes.emplace_back(i, std::move(*value));
+      AH_LET(auto value, pack_value_at(L, lua_gettop(L), "shared_release: value " + std::to_string(i + 1)));
+      writes.emplace_back(i, std::move(value));
     }
     lua_pop(L, 1);
   }

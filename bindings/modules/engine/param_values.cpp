@@ -41,16 +41,15 @@ void push_param_key(lua_State* L, const ParamKey& key) {
 
 Result<ParamValue> param_value_at(lua_State* L, int index, TensorCopies* copies, ParamUse use,
                                   const std::string& what) {
-  auto value = carried_value_at(L, index, copies, what);
-  if (!value) return value.error();
-  if (auto* tensor = std::get_if<Tensor>(&*value)) {
+  AH_LET(auto value, carried_value_at(L, index, copies, what));
+  if (auto* tensor = std::get_if<Tensor>(&value)) {
     if (use != ParamUse::saved && !is_floating(tensor->dtype)) {
       return wrong(what, std::string("expected a tensor of float32 or float64, which updates are computed with, got ") +
                              dtype_name(tensor->dtype) + "; convert it with t:to('float32')");
     }
     return ParamValue(ParamTensor::whole(*tensor, std::move(tensor->data)));
   }
-  if (auto* lua = std::get_if<LuaValue>(&*value)) return ParamValue(std::move(*lua));
+  if (auto* lua = std::get_if<LuaValue>(&value)) return ParamValue(std::move(*lua));
   return ParamValue();
 }
 

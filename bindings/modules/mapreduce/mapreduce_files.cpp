@@ -108,10 +108,9 @@ class WholeFile final : public RowSource {
 
 Status check_size(const ah_mr_split& split) {
   if (split.size < 0) return {};
-  auto opened = open_for_reading(split.path);
-  if (!opened) return opened.error();
+  AH_LET(auto opened, open_for_reading(split.path));
   const auto planned = static_cast<uint64_t>(split.size);
-  return opened->size == planned ? Status() : changed_file(split.path, planned, opened->size);
+  return opened.size == planned ? Status() : changed_file(split.path, planned, opened.size);
 }
 
 CsvFormat csv_format(const ah_mr_csv& csv, bool whole) {
@@ -148,9 +147,7 @@ Result<std::unique_ptr<RowSource>> rows_of(const ah_mr_split& split, Result<std:
     return json_rows(std::move(*input), name, std::move(skip));
   std::unique_ptr<TextInput> start;
   if (split.kind == AH_MR_SPLIT_PART && split.from > 0) {
-    auto opened = TextInput::open_part(split.path, 0, whole(split.size), whole(split.size));
-    if (!opened) return opened.error();
-    start = *std::move(opened);
+    AH_LET(start, TextInput::open_part(split.path, 0, whole(split.size), whole(split.size)));
   }
   const bool is_whole = split.kind != AH_MR_SPLIT_PART || (split.from <= 0 && split.to >= split.size);
   return csv_rows(std::move(*input), name, csv_format(*split.csv, is_whole), std::move(start), std::move(skip));

@@ -23,9 +23,8 @@ double microseconds(double seconds) { return std::round(seconds * 1e9) / 1e3; }
 }  // namespace
 
 Result<std::unique_ptr<ChromeTrace>> ChromeTrace::open(const std::string& path, Log& log, double now) {
-  auto file = RecordFile::open(path, log);
-  if (!file) return file.error();
-  return std::unique_ptr<ChromeTrace>(new ChromeTrace(std::move(*file), log, now));
+  AH_LET(auto file, RecordFile::open(path, log));
+  return std::unique_ptr<ChromeTrace>(new ChromeTrace(std::move(file), log, now));
 }
 
 ChromeTrace::ChromeTrace(RecordFile file, Log& log, double now)

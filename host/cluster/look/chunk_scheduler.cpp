@@ -17,23 +17,19 @@ std::string absence(Address node) {
 Status ChunkScheduler::take(const Frame& frame) {
   std::lock_guard lock(mutex_);
   if (frame.kind == console_kind::request) {
-    auto request = unpack<ConsoleRequest>(frame.meta.view());
-    if (!request) return request.error();
-    on_request(std::move(*request), frame.body);
+    AH_LET(auto request, unpack<ConsoleRequest>(frame.meta.view()));
+    on_request(std::move(request), frame.body);
   } else if (frame.kind == console_kind::cut) {
-    const auto cut = unpack<ConsoleCut>(frame.meta.view());
-    if (!cut) return cut.error();
-    on_cut(*cut);
+    AH_LET(const auto cut, unpack<ConsoleCut>(frame.meta.view()));
+    on_cut(cut);
   } else if (frame.kind == console_kind::over) {
-    const auto over = unpack<ConsoleOver>(frame.meta.view());
-    if (!over) return over.error();
+    AH_LET(const auto over, unpack<ConsoleOver>(frame.meta.view()));
     for (Together& each : together_) {
-      if (each.chunk->request.chunk == over->chunk) each.ok = over->ok;
+      if (each.chunk->request.chunk == over.chunk) each.ok = over.ok;
     }
   } else if (frame.kind == console_kind::hold) {
-    const auto hold = unpack<ConsoleHold>(frame.meta.view());
-    if (!hold) return hold.error();
-    paused_ = hold->paused;
+    AH_LET(const auto hold, unpack<ConsoleHold>(frame.meta.view()));
+    paused_ = hold.paused;
     for (const auto& [node, queue] : queues_) update_flags(*queue);
   }
   return {};

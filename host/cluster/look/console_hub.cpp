@@ -215,15 +215,13 @@ void ConsoleHub::leave(uint64_t observer) {
 
 Status ConsoleHub::take(const Frame& frame) {
   if (frame.kind == console_kind::done) {
-    const auto done = unpack<ConsoleDone>(frame.meta.view());
-    if (!done) return done.error();
-    on_done(*done, frame.body.view());
+    AH_LET(const auto done, unpack<ConsoleDone>(frame.meta.view()));
+    on_done(done, frame.body.view());
     return {};
   }
-  const auto from = unpack<ConsoleFrom>(frame.meta.view());
-  if (!from) return from.error();
-  if (frame.kind == console_kind::output) on_output(*from, frame.body.view());
-  if (frame.kind == console_kind::ready) ready_.insert(from->node);
+  AH_LET(const auto from, unpack<ConsoleFrom>(frame.meta.view()));
+  if (frame.kind == console_kind::output) on_output(from, frame.body.view());
+  if (frame.kind == console_kind::ready) ready_.insert(from.node);
   return {};
 }
 

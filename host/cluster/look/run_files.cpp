@@ -75,12 +75,11 @@ Result<std::string> run_folder() {
 std::string control_url(const std::string& folder, int pid) { return "ipc://" + socket_of(folder, pid); }
 
 Status write_run_file(const RunFile& run) {
-  auto folder = run_folder();
-  if (!folder) return folder.error();
+  AH_LET(auto folder, run_folder());
   const json text = {{"url", run.url},         {"meeting", run.meeting},       {"job", run.job},
                      {"id", run.id},           {"token_file", run.token_file}, {"insecure", run.insecure},
                      {"started", run.started}, {"begun", begin_of(run.pid)}};
-  const std::string path = file_of(*folder, run.pid);
+  const std::string path = file_of(folder, run.pid);
   const std::string fresh = path + ".new";
   std::ofstream out(fresh);
   out << json_text(text) << "\n";
@@ -97,19 +96,18 @@ void remove_run_file() {
 }
 
 Result<std::vector<RunFile>> find_runs() {
-  auto folder = run_folder();
-  if (!folder) return folder.error();
+  AH_LET(auto folder, run_folder());
   std::vector<RunFile> runs;
   std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator(*folder, failed)) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
     const int pid = std::atoi(entry.path().stem().c_str());
     if (pid <= 0) continue;
     const uint64_t begun = begin_of(pid);
-    std::ifstream in(file_of(*folder, pid));
+    std::ifstream in(file_of(folder, pid));
     const json text = parse_outside_json(std::string(std::istreambuf_iterator<char>(in), {}));
     const json written = text.is_object() ? text.value("begun", json(begun)) : json(begun);
     if (begun == 0 || written != begun) {
-      remove_files(*folder, pid);
+      remove_files(folder, pid);
       continue;
     }
     if (entry.path().extension() != ".json" || !text.is_object()) continue;

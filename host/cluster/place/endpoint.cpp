@@ -203,9 +203,8 @@ Result<std::vector<Endpoint>> parse_endpoints(std::string_view text) {
   std::vector<Endpoint> endpoints;
   for (std::string_view rest = text;;) {
     const size_t comma = rest.starts_with("ipc://") ? std::string_view::npos : rest.find(',');
-    auto endpoint = parse_endpoint(rest.substr(0, comma));
-    if (!endpoint) return endpoint.error();
-    endpoints.push_back(std::move(*endpoint));
+    AH_LET(auto endpoint, parse_endpoint(rest.substr(0, comma)));
+    endpoints.push_back(std::move(endpoint));
     if (comma == std::string_view::npos) return endpoints;
     rest.remove_prefix(comma + 1);
   }
@@ -255,26 +254,23 @@ std::string with_scope_of(const std::string& url, const std::string& own) {
 
 Result<bool> is_ipv6(const Endpoint& endpoint) {
   if (endpoint.scheme == Endpoint::Scheme::ipc) return false;
-  auto addresses = resolve(endpoint);
-  if (!addresses) return std::move(addresses).error();
-  return std::any_of(addresses->begin(), addresses->end(),
+  AH_LET(auto addresses, resolve(endpoint));
+  return std::any_of(addresses.begin(), addresses.end(),
                      [](const NetAddress& address) { return address.family == AF_INET6; });
 }
 
 Result<bool> is_loopback(const Endpoint& endpoint) {
   if (endpoint.scheme == Endpoint::Scheme::ipc) return true;
-  auto addresses = resolve(endpoint);
-  if (!addresses) return std::move(addresses).error();
-  return !addresses->empty() && std::all_of(addresses->begin(), addresses->end(),
-                                            [](const NetAddress& address) { return address.loopback(); });
+  AH_LET(auto addresses, resolve(endpoint));
+  return !addresses.empty() &&
+         std::all_of(addresses.begin(), addresses.end(), [](const NetAddress& address) { return address.loopback(); });
 }
 
 Result<bool> is_own_address(const Endpoint& endpoint) {
   if (endpoint.scheme == Endpoint::Scheme::ipc) return true;
-  auto addresses = resolve(endpoint);
-  if (!addresses) return std::move(addresses).error();
+  AH_LET(auto addresses, resolve(endpoint));
   const std::vector<NetAddress> own = own_addresses();
-  return std::any_of(addresses->begin(), addresses->end(), [&own](const NetAddress& address) {
+  return std::any_of(addresses.begin(), addresses.end(), [&own](const NetAddress& address) {
     return address.loopback() || address.any() || std::find(own.begin(), own.end(), address) != own.end();
   });
 }

@@ -90,18 +90,15 @@ struct LocalPart {
 Result<LocalPart> take_local(Variables& variables, const Ranks& names, uint32_t world) {
   LocalPart local;
   if (variables.has(names.local_rank)) {
-    auto rank = variables.take_count(names.local_rank, 0);
-    if (!rank) return std::move(rank).error();
-    local.rank = *rank;
+    AH_LET(local.rank, variables.take_count(names.local_rank, 0));
   }
   if (variables.has(names.local_size)) {
-    auto size = variables.take_count(names.local_size, 1);
-    if (!size) return std::move(size).error();
-    if (*size > world) {
-      return wrong(std::string(names.local_size) + "=" + std::to_string(*size) + " must not be more than " +
+    AH_LET(auto size, variables.take_count(names.local_size, 1));
+    if (size > world) {
+      return wrong(std::string(names.local_size) + "=" + std::to_string(size) + " must not be more than " +
                    std::string(names.size) + "=" + std::to_string(world));
     }
-    local.size = *size;
+    local.size = size;
   }
   const uint32_t limit = local.size == 0 ? world : local.size;
   if (local.rank >= limit) {
@@ -114,18 +111,16 @@ Result<LocalPart> take_local(Variables& variables, const Ranks& names, uint32_t 
 
 // Sets node_rank, the number of hosts and local_rank; one process per rank.
 Result<LocalPart> take_ranks(Variables& variables, const Ranks& names, Placement& out) {
-  auto rank = variables.take_count(names.rank, 0);
-  if (!rank) return std::move(rank).error();
-  auto size = variables.take_count(names.size, 1);
-  if (!size) return std::move(size).error();
-  if (*rank >= *size) {
-    return wrong(std::string(names.rank) + "=" + std::to_string(*rank) + " must be less than " +
-                 std::string(names.size) + "=" + std::to_string(*size));
+  AH_LET(auto rank, variables.take_count(names.rank, 0));
+  AH_LET(auto size, variables.take_count(names.size, 1));
+  if (rank >= size) {
+    return wrong(std::string(names.rank) + "=" + std::to_string(rank) + " must be less than " +
+                 std::string(names.size) + "=" + std::to_string(size));
   }
-  auto local = take_local(variables, names, *size);
+  auto local = take_local(variables, names, size);
   if (!local) return std::move(local).error();
-  out.node_rank = *rank;
-  out.min_nodes = out.max_nodes = *size;
+  out.node_rank = rank;
+  out.min_nodes = out.max_nodes = size;
   out.nproc = 1;
   out.local_rank = local->rank;
   out.local_size = std::max(local->size, 1U);
@@ -142,12 +137,11 @@ Status take_master(Variables& variables, Placement& out) {
   uint32_t port = kDefaultRendezvousPort;
   const std::optional<Given> address = variables.take("MASTER_ADDR");
   if (const std::optional<Given> given = variables.take("MASTER_PORT")) {
-    auto number = parse_count(*given, 1);
-    if (!number) return std::move(number).error();
+    AH_LET(auto number, parse_count(*given, 1));
     // Then the launcher's own store listens on MASTER_PORT.
     const bool taken = variables.has("TORCHELASTIC_USE_AGENT_STORE") &&
                        variables.take("TORCHELASTIC_USE_AGENT_STORE")->value == "True";
-    port = *number + (taken ? 1U : 0U);
+    port = number + (taken ? 1U : 0U);
     if (port > 65535) return wrong(shown(given->name, given->value) + " leaves no port for the rendezvous");
   }
   if (address) out.endpoint = host_and_port(address->value, port);
@@ -156,8 +150,7 @@ Status take_master(Variables& variables, Placement& out) {
 
 Status use_torchrun(Variables& variables, Placement& out) {
   out.rule = "torchrun variables";
-  auto local = take_ranks(variables, {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"}, out);
-  if (!local) return std::move(local).error();
+  AH_TRY(take_ranks(variables, {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"}, out));
   AH_TRY(take_master(variables, out));
   if (const auto id = variables.take("TORCHELASTIC_RUN_ID")) out.run_id = id->value;
   return {};
@@ -190,10 +183,9 @@ Status take_slurm_endpoint(Variables& variables, Placement& out) {
 
 Status use_mpi(Variables& variables, std::string rule, const Ranks& names, const char* job_id, Placement& out) {
   out.rule = std::move(rule);
-  auto local = take_ranks(variables, names, out);
-  if (!local) return std::move(local).error();
+  AH_LET(auto local, take_ranks(variables, names, out));
   if (const auto id = variables.take(job_id)) out.run_id = id->value;
-  if (local->size == out.max_nodes) {
+  if (local.size == out.max_nodes) {
     use_ports_of_run("127.0.0.1", out);
     return {};
   }
@@ -217,23 +209,20 @@ Status take_slurm_cores(Variables& variables, Placement& out) {
   const bool per_task = variables.has("SLURM_CPUS_PER_TASK");
   const char* const name = per_task ? "SLURM_CPUS_PER_TASK" : "SLURM_CPUS_ON_NODE";
   if (!variables.has(name)) return {};
-  auto cores = variables.take_count(name, 1);
-  if (!cores) return std::move(cores).error();
+  AH_LET(auto cores, variables.take_count(name, 1));
   const bool shared = !per_task || out.rule == "torchrun variables";
-  out.cores = std::max(1U, shared ? *cores / std::max(1U, out.local_size) : *cores);
-  out.cores_source = shown(name, std::to_string(*cores));
+  out.cores = std::max(1U, shared ? cores / std::max(1U, out.local_size) : cores);
+  out.cores_source = shown(name, std::to_string(cores));
   if (shared && out.local_size > 1) out.cores_source += " for " + std::to_string(out.local_size) + " processes";
   return {};
 }
 
 Status use_slurm(Variables& variables, Placement& out) {
   out.rule = "Slurm variables";
-  auto local = take_ranks(variables, {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", ""}, out);
-  if (!local) return std::move(local).error();
+  AH_TRY(take_ranks(variables, {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", ""}, out));
   if (variables.has("SLURM_NODEID")) {
-    auto node = variables.take_count("SLURM_NODEID", 0);
-    if (!node) return std::move(node).error();
-    take_slurm_neighbours(variables, *node, out);
+    AH_LET(auto node, variables.take_count("SLURM_NODEID", 0));
+    take_slurm_neighbours(variables, node, out);
   }
   if (const auto id = variables.take("SLURM_JOB_ID")) out.run_id = id->value;
   // Several steps of one job may run at once.
@@ -280,12 +269,11 @@ Status read_nnodes(const Given& given, Placement& out) {
 
 Status read_node_rank(const Given& rank, const std::optional<Given>& nnodes, Placement& out) {
   if (!nnodes) return wrong(shown(rank.name, rank.value) + " needs --nnodes (or ACTORHOST_NNODES)");
-  auto number = parse_count(rank, 0);
-  if (!number) return std::move(number).error();
-  if (*number >= out.max_nodes) {
+  AH_LET(auto number, parse_count(rank, 0));
+  if (number >= out.max_nodes) {
     return wrong(shown(rank.name, rank.value) + " must be less than " + shown(nnodes->name, nnodes->value));
   }
-  out.node_rank = *number;
+  out.node_rank = number;
   return {};
 }
 
@@ -310,18 +298,16 @@ Result<std::string> first_pod(std::string_view hostname, uint32_t index, const s
 Status use_kubernetes(Variables& variables, const std::optional<Given>& nnodes, std::string_view hostname,
                       Placement& out) {
   out.rule = "Kubernetes indexed Job";
-  auto index = variables.take_count("JOB_COMPLETION_INDEX", 0);
-  if (!index) return std::move(index).error();
+  AH_LET(auto index, variables.take_count("JOB_COMPLETION_INDEX", 0));
   AH_TRY(read_nnodes(*nnodes, out));
-  if (*index >= out.max_nodes) {
-    return wrong("JOB_COMPLETION_INDEX=" + std::to_string(*index) + " must be less than " +
+  if (index >= out.max_nodes) {
+    return wrong("JOB_COMPLETION_INDEX=" + std::to_string(index) + " must be less than " +
                  shown(nnodes->name, nnodes->value));
   }
-  out.node_rank = *index;
+  out.node_rank = index;
   if (const auto service = variables.take("ACTORHOST_SERVICE")) {
-    auto host = first_pod(hostname, *index, service->value);
-    if (!host) return std::move(host).error();
-    out.endpoint = host_and_port(*host, kDefaultRendezvousPort);
+    AH_LET(auto host, first_pod(hostname, index, service->value));
+    out.endpoint = host_and_port(host, kDefaultRendezvousPort);
   }
   return {};
 }

@@ -266,10 +266,9 @@ Result<CsvTable> read_csv(const std::filesystem::path& path, const CsvOptions& o
                                            " cannot separate numbers"};
     }
   }
-  auto file = read_file(path, options.read);
-  if (!file) return std::move(file).error();
-  if (options.dtype == Dtype::f64) return CsvParser<double>(path, options, file->view()).parse();
-  return CsvParser<float>(path, options, file->view()).parse();
+  AH_LET(auto file, read_file(path, options.read));
+  if (options.dtype == Dtype::f64) return CsvParser<double>(path, options, file.view()).parse();
+  return CsvParser<float>(path, options, file.view()).parse();
 }
 
 }  // namespace actorhost

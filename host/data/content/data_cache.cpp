@@ -57,9 +57,8 @@ Result<std::shared_ptr<const Mnist>> DataCache::get(const std::string& key,
   }
   const std::lock_guard loading(entry->loading);
   if (auto data = entry->data.lock()) return data;
-  auto loaded = load();
-  if (!loaded) return std::move(loaded).error();
-  auto data = std::make_shared<const Mnist>(*std::move(loaded));
+  AH_LET(auto loaded, load());
+  auto data = std::make_shared<const Mnist>(std::move(loaded));
   entry->data = data;
   return data;
 }

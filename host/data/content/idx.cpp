@@ -136,21 +136,19 @@ Result<ImageSet> read_part(const fs::path& dir, const std::string& part) {
 Result<Tensor> read_idx(const fs::path& path) {
   auto file = read_file(path, {.max_bytes = kMaxBytes});
   if (!file) return std::move(file).error();
-  auto header = parse_header(path, *file);
-  if (!header) return std::move(header).error();
-  Tensor array{{header->type.type, header->shape}, {}};
+  AH_LET(auto header, parse_header(path, *file));
+  Tensor array{{header.type.type, header.shape}, {}};
   const auto count = static_cast<size_t>(array.shape.elements());
-  array.data = header->type.file_bytes == 1 ? file->slice(header->data_at, count)
-                                            : swapped(file->data() + header->data_at, count, header->type);
+  array.data = header.type.file_bytes == 1 ? file->slice(header.data_at, count)
+                                           : swapped(file->data() + header.data_at, count, header.type);
   return array;
 }
 
 Result<ImageSet> read_idx_images(const fs::path& images, const fs::path& labels, unsigned classes) {
-  auto pixels = read_of_rank(images, 3, "images");
-  if (!pixels) return std::move(pixels).error();
+  AH_LET(auto pixels, read_of_rank(images, 3, "images"));
   auto found = read_of_rank(labels, 1, "labels");
   if (!found) return std::move(found).error();
-  const int64_t n = pixels->shape[0];
+  const int64_t n = pixels.shape[0];
   if (found->shape[0] != n) {
     return bad(labels, std::to_string(found->shape[0]) + " labels found, " + std::to_string(n) +
                            " expected, as many as images in " + images.string());
@@ -162,21 +160,20 @@ Result<ImageSet> read_idx_images(const fs::path& images, const fs::path& labels,
                              std::to_string(classes - 1) + " expected");
     }
   }
-  const auto size = [&](size_t dim) { return static_cast<size_t>(pixels->shape[dim]); };
-  return ImageSet{size(0), size(1), size(2), std::move(pixels->data), std::move(found->data)};
+  const auto size = [&](size_t dim) { return static_cast<size_t>(pixels.shape[dim]); };
+  return ImageSet{size(0), size(1), size(2), std::move(pixels.data), std::move(found->data)};
 }
 
 Result<Mnist> read_mnist(const fs::path& dir) {
-  auto train = read_part(dir, "train");
-  if (!train) return std::move(train).error();
+  AH_LET(auto train, read_part(dir, "train"));
   auto test = read_part(dir, "t10k");
   if (!test) return std::move(test).error();
-  if (test->rows != train->rows || test->cols != train->cols) {
+  if (test->rows != train.rows || test->cols != train.cols) {
     return bad(dir, "test images of " + std::to_string(test->rows) + " x " + std::to_string(test->cols) +
-                        " found, training images have " + std::to_string(train->rows) + " x " +
-                        std::to_string(train->cols));
+                        " found, training images have " + std::to_string(train.rows) + " x " +
+                        std::to_string(train.cols));
   }
-  return Mnist{*std::move(train), *std::move(test)};
+  return Mnist{std::move(train), *std::move(test)};
 }
 
 bool has_mnist(const fs::path& dir) { return find_part(dir, "train-images", "idx3").has_value(); }

@@ -179,15 +179,13 @@ Result<LibsvmData> read_from(ByteSource& source, const std::filesystem::path& pa
   for (bool first = true, last = false; !last;) {
     const size_t rest = text.size();
     text.resize(rest + kPiece + rest);  // grows, so that a long line is not searched again for each piece
-    auto got = read_fully(source, std::as_writable_bytes(std::span(text).subspan(rest)));
-    if (!got) return std::move(got).error();
-    last = *got < text.size() - rest;
-    text.resize(rest + *got);
+    AH_LET(auto got, read_fully(source, std::as_writable_bytes(std::span(text).subspan(rest))));
+    last = got < text.size() - rest;
+    text.resize(rest + got);
     if (first) text.erase(0, text.size() - without_mark(text).size());
     first = false;
-    auto left = parser.read(text, last);
-    if (!left) return std::move(left).error();
-    text.erase(0, text.size() - left->size());
+    AH_LET(auto left, parser.read(text, last));
+    text.erase(0, text.size() - left.size());
   }
   return parser.finish();
 }
@@ -195,10 +193,9 @@ Result<LibsvmData> read_from(ByteSource& source, const std::filesystem::path& pa
 }  // namespace
 
 Result<LibsvmData> read_libsvm(const std::filesystem::path& path, const LibsvmOptions& options) {
-  auto source = open_source(path, options.read);
-  if (!source) return std::move(source).error();
-  if (options.dtype == Dtype::f64) return read_from<double>(**source, path, options);
-  return read_from<float>(**source, path, options);
+  AH_LET(auto source, open_source(path, options.read));
+  if (options.dtype == Dtype::f64) return read_from<double>(*source, path, options);
+  return read_from<float>(*source, path, options);
 }
 
 }  // namespace actorhost

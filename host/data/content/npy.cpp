@@ -89,12 +89,11 @@ std::string npy_header(const TensorLayout& layout) {
 
 Result<Tensor> decode_npy(ByteSource& source, const std::string& where, uint64_t available) {
   NpyHeader header;
-  auto data_at = read_header(source, where, header);
-  if (!data_at) return std::move(data_at).error();
+  AH_LET(auto data_at, read_header(source, where, header));
   const uint64_t bytes = static_cast<uint64_t>(header.shape.elements()) * header.stored.bytes;
-  const uint64_t left = available > *data_at ? available - *data_at : 0;
+  const uint64_t left = available > data_at ? available - data_at : 0;
   if (bytes > left) {
-    return bad(where, *data_at,
+    return bad(where, data_at,
                "truncated data: the shape needs " + std::to_string(bytes) + " bytes, at most " + std::to_string(left) +
                    " are there");
   }
@@ -102,31 +101,29 @@ Result<Tensor> decode_npy(ByteSource& source, const std::string& where, uint64_t
   try {
     data = Blob::allocate(bytes);
   } catch (const std::bad_alloc&) {
-    return bad(where, *data_at, "no memory for " + std::to_string(bytes) + " bytes");
+    return bad(where, data_at, "no memory for " + std::to_string(bytes) + " bytes");
   }
-  AH_TRY(read_part(source, data.data(), bytes, where, *data_at, "data"));
+  AH_TRY(read_part(source, data.data(), bytes, where, data_at, "data"));
   std::byte extra{};
   auto more = source.read({&extra, 1});
   if (!more) return std::move(more).error();
-  if (*more != 0) return bad(where, *data_at + bytes, "bytes follow the end of the array");
+  if (*more != 0) return bad(where, data_at + bytes, "bytes follow the end of the array");
   return from_stored(header, std::move(data), where);
 }
 
 Result<Tensor> read_npy(const std::filesystem::path& path) {
-  auto file = open_for_reading(path);
-  if (!file) return std::move(file).error();
-  const uint64_t available = file->regular ? file->size : UINT64_MAX;
-  PlainSource source(std::move(file->fd), path);
+  AH_LET(auto file, open_for_reading(path));
+  const uint64_t available = file.regular ? file.size : UINT64_MAX;
+  PlainSource source(std::move(file.fd), path);
   return decode_npy(source, path.string(), available);
 }
 
 Status write_npy(const std::filesystem::path& path, const Tensor& array) {
-  auto file = AtomicFile::begin(path);
-  if (!file) return std::move(file).error();
+  AH_LET(auto file, AtomicFile::begin(path));
   const std::string header = npy_header(array);
-  AH_TRY(file->write(std::as_bytes(std::span(header))));
-  AH_TRY(file->write({array.data.data(), array.bytes()}));
-  return file->commit();
+  AH_TRY(file.write(std::as_bytes(std::span(header))));
+  AH_TRY(file.write({array.data.data(), array.bytes()}));
+  return file.commit();
 }
 
 }  // namespace actorhost

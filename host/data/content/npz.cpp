@@ -162,9 +162,8 @@ NpzWriter& NpzWriter::operator=(NpzWriter&&) noexcept = default;
 NpzWriter::~NpzWriter() = default;
 
 Result<NpzWriter> NpzWriter::create(const std::filesystem::path& path) {
-  auto file = AtomicFile::begin(path);
-  if (!file) return std::move(file).error();
-  auto impl = std::make_unique<Impl>(path, *std::move(file));
+  AH_LET(auto file, AtomicFile::begin(path));
+  auto impl = std::make_unique<Impl>(path, std::move(file));
   impl->zip.reset(archive_write_new());
   archive* zip = impl->zip.get();
   int status = archive_write_set_format_zip(zip);
@@ -259,20 +258,17 @@ Result<std::optional<NamedArray>> NpzReader::next() {
   }
   const std::string where = impl_->path.string() + ": array '" + name + "'";
   MemberSource source(impl_->zip.get(), where);
-  auto array = decode_npy(source, where, available);
-  if (!array) return std::move(array).error();
-  return std::optional<NamedArray>(NamedArray{std::move(name), *std::move(array)});
+  AH_LET(auto array, decode_npy(source, where, available));
+  return std::optional<NamedArray>(NamedArray{std::move(name), std::move(array)});
 }
 
 Result<std::vector<NamedArray>> read_npz(const std::filesystem::path& path) {
-  auto reader = NpzReader::open(path);
-  if (!reader) return std::move(reader).error();
+  AH_LET(auto reader, NpzReader::open(path));
   std::vector<NamedArray> arrays;
   for (;;) {
-    auto next = reader->next();
-    if (!next) return std::move(next).error();
-    if (!next->has_value()) return arrays;
-    arrays.push_back(**std::move(next));
+    AH_LET(auto next, reader.next());
+    if (!next.has_value()) return arrays;
+    arrays.push_back(*std::move(next));
   }
 }
 

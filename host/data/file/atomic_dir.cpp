@@ -131,10 +131,9 @@ AtomicDir::~AtomicDir() {
 }
 
 Status AtomicDir::commit() {
-  auto files = hash_files(temporary_);
-  if (!files) return std::move(files).error();
-  AH_TRY(write_manifest(temporary_, *files));
-  for (const ManifestFile& file : *files) AH_TRY(sync_path(temporary_ / file.name));
+  AH_LET(auto files, hash_files(temporary_));
+  AH_TRY(write_manifest(temporary_, files));
+  for (const ManifestFile& file : files) AH_TRY(sync_path(temporary_ / file.name));
   AH_TRY(sync_path(temporary_ / kManifestName));
   AH_TRY(sync_path(temporary_));
   AH_TRY(rename_over(temporary_, final_));
@@ -154,10 +153,9 @@ Result<std::vector<NumberedDir>> list_complete(const fs::path& parent, const std
 
 Result<std::vector<NumberedDir>> list_numbered(const fs::path& parent, const std::string& prefix) {
   AH_TRY(check_prefix(prefix));
-  auto names = names_in(parent);
-  if (!names) return std::move(names).error();
+  AH_LET(auto names, names_in(parent));
   std::vector<NumberedDir> found;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names) {
     if (const auto number = number_of(name, prefix)) found.push_back({parent / name, *number});
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.number > b.number; });
@@ -165,18 +163,16 @@ Result<std::vector<NumberedDir>> list_numbered(const fs::path& parent, const std
 }
 
 Result<bool> has_complete(const fs::path& parent) {
-  auto names = names_in(parent);
-  if (!names) return std::move(names).error();
-  return std::any_of(names->begin(), names->end(),
+  AH_LET(auto names, names_in(parent));
+  return std::any_of(names.begin(), names.end(),
                      [&](const std::string& name) { return name.front() != '.' && is_complete(parent / name); });
 }
 
 Status verify_dir(const fs::path& dir) {
-  auto expected = read_manifest(dir);
-  if (!expected) return std::move(expected).error();
+  AH_LET(auto expected, read_manifest(dir));
   auto found = hash_files(dir);
   if (!found) return std::move(found).error();
-  for (const ManifestFile& file : *expected) {
+  for (const ManifestFile& file : expected) {
     const auto at = std::find_if(found->begin(), found->end(), [&](const auto& f) { return f.name == file.name; });
     const std::string path = (dir / file.name).string();
     if (at == found->end()) return Error{Code::bad_data, path + ": missing, the manifest lists it"};
@@ -193,10 +189,9 @@ Status verify_dir(const fs::path& dir) {
 
 Result<size_t> clean_leftovers(const fs::path& parent, const std::string& prefix) {
   AH_TRY(check_prefix(prefix));
-  auto names = names_in(parent);
-  if (!names) return std::move(names).error();
+  AH_LET(auto names, names_in(parent));
   size_t removed = 0;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names) {
     if (!is_temporary(name, prefix)) continue;
     const Fd lock = lock_dir(parent / name);
     if (!lock.valid()) continue;
@@ -208,12 +203,11 @@ Result<size_t> clean_leftovers(const fs::path& parent, const std::string& prefix
 }
 
 Result<size_t> prune_complete(const fs::path& parent, const std::string& prefix, size_t keep) {
-  auto found = list_complete(parent, prefix);
-  if (!found) return std::move(found).error();
+  AH_LET(auto found, list_complete(parent, prefix));
   size_t removed = 0;
-  for (size_t i = keep; i < found->size(); ++i) {
+  for (size_t i = keep; i < found.size(); ++i) {
     // Renames first, so that a crash during the removal leaves a leftover instead of an incomplete directory.
-    const fs::path& path = (*found)[i].path;
+    const fs::path& path = found[i].path;
     const fs::path away = parent / ("." + path.filename().string() + ".tmp-" + std::to_string(::getpid()) + "-old");
     std::error_code error;
     fs::rename(path, away, error);

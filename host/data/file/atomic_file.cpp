@@ -67,9 +67,7 @@ Result<AtomicFile> AtomicFile::begin(const fs::path& path) {
   file.path_ = path;
   const auto target = names_descriptor(path) ? std::nullopt : regular_file_behind(path);
   if (!target || !target->has_filename()) {
-    auto fd = open_in_place(path);
-    if (!fd) return std::move(fd).error();
-    file.fd_ = *std::move(fd);
+    AH_LET(file.fd_, open_in_place(path));
     return file;
   }
   file.target_ = *target;

@@ -73,16 +73,14 @@ uint64_t gzip_size_hint(int fd, uint64_t file_bytes) {
 }
 
 Result<Opened> open_detected(const std::filesystem::path& path) {
-  auto file = open_for_reading(path);
-  if (!file) return std::move(file).error();
+  AH_LET(auto file, open_for_reading(path));
   std::array<std::byte, 10> start{};
   Opened opened;
-  opened.size_hint = file->size;
+  opened.size_hint = file.size;
   // The bytes read for format detection become the prefix of the plain source, since pipes cannot seek.
-  PlainSource peek(std::move(file->fd), path);
-  auto got = read_fully(peek, start);
-  if (!got) return std::move(got).error();
-  std::string prefix(reinterpret_cast<const char*>(start.data()), *got);
+  PlainSource peek(std::move(file.fd), path);
+  AH_LET(auto got, read_fully(peek, start));
+  std::string prefix(reinterpret_cast<const char*>(start.data()), got);
   const Packing packing = packing_of(prefix);
   Fd fd = std::move(peek).release();
   if (packing == Packing::gzip) opened.size_hint = gzip_size_hint(fd.get(), opened.size_hint);
@@ -92,9 +90,7 @@ Result<Opened> open_detected(const std::filesystem::path& path) {
   } else if (packing == Packing::gzip) {
     opened.source = gzip_source(std::move(plain), path);
   } else {
-    auto source = archive_source(std::move(plain), path);
-    if (!source) return std::move(source).error();
-    opened.source = *std::move(source);
+    AH_LET(opened.source, archive_source(std::move(plain), path));
   }
   return opened;
 }
@@ -134,36 +130,31 @@ Result<Blob> grown(const Blob& old, size_t used, uint64_t size, const std::files
 bool is_compressed(std::string_view start) noexcept { return packing_of(start) != Packing::none; }
 
 Result<std::unique_ptr<ByteSource>> open_source(const std::filesystem::path& path, const ReadOptions& options) {
-  auto opened = open_detected(path);
-  if (!opened) return std::move(opened).error();
+  AH_LET(auto opened, open_detected(path));
   return std::unique_ptr<ByteSource>(
-      std::make_unique<LimitedSource>(std::move(opened->source), path, options.max_bytes));
+      std::make_unique<LimitedSource>(std::move(opened.source), path, options.max_bytes));
 }
 
 Result<std::unique_ptr<ByteSource>> open_source(std::unique_ptr<ByteSource> packed, const std::string& name,
                                                 const ReadOptions& options) {
   std::array<std::byte, 10> start{};
-  auto got = read_fully(*packed, start);
-  if (!got) return std::move(got).error();
-  std::string prefix(reinterpret_cast<const char*>(start.data()), *got);
+  AH_LET(auto got, read_fully(*packed, start));
+  std::string prefix(reinterpret_cast<const char*>(start.data()), got);
   const Packing packing = packing_of(prefix);
   std::unique_ptr<ByteSource> source = std::make_unique<PrefixedSource>(std::move(prefix), std::move(packed));
   if (packing == Packing::gzip) {
     source = gzip_source(std::move(source), name);
   } else if (packing == Packing::other) {
-    auto unpacked = archive_source(std::move(source), name);
-    if (!unpacked) return std::move(unpacked).error();
-    source = *std::move(unpacked);
+    AH_LET(source, archive_source(std::move(source), name));
   }
   return std::unique_ptr<ByteSource>(std::make_unique<LimitedSource>(std::move(source), name, options.max_bytes));
 }
 
 Result<Blob> read_file(const std::filesystem::path& path, const ReadOptions& options) {
-  auto opened = open_detected(path);
-  if (!opened) return std::move(opened).error();
-  LimitedSource source(std::move(opened->source), path, options.max_bytes);
+  AH_LET(auto opened, open_detected(path));
+  LimitedSource source(std::move(opened.source), path, options.max_bytes);
   // One byte beyond the expected size detects the end without growing the memory.
-  auto blob = grown({}, 0, std::min(opened->size_hint, options.max_bytes) + 1, path);
+  auto blob = grown({}, 0, std::min(opened.size_hint, options.max_bytes) + 1, path);
   if (!blob) return blob;
   size_t used = 0;
   for (;;) {

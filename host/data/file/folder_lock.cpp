@@ -75,9 +75,8 @@ Status FolderLocks::take(const fs::path& folder, const std::string& name) {
   std::lock_guard lock(mutex_);
   const std::pair key(whole, name);
   if (held_.contains(key)) return {};
-  auto taken = FolderLock::take(folder, name);
-  if (!taken) return taken.error();
-  held_.emplace(key, std::move(*taken));
+  AH_LET(auto taken, FolderLock::take(folder, name));
+  held_.emplace(key, std::move(taken));
   return {};
 }
 

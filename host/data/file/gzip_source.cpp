@@ -26,13 +26,11 @@ class GzipSource final : public ByteSource {
     const size_t room = std::min<size_t>(out.size(), std::numeric_limits<uInt>::max());
     stream_.avail_out = static_cast<uInt>(room);
     while (stream_.avail_out == room && room != 0) {
-      auto more = fill();
-      if (!more) return std::move(more).error();
+      AH_LET(auto more, fill());
       if (between_members_) {
-        auto member = *more ? next_member() : Result<bool>(false);
-        if (!member) return std::move(member).error();
-        if (!*member) break;
-      } else if (!*more) {
+        AH_LET(auto member, more ? next_member() : Result<bool>(false));
+        if (!member) break;
+      } else if (!more) {
         return bad("truncated gzip data");
       }
       AH_TRY(step());

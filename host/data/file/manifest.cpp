@@ -31,11 +31,10 @@ Result<ManifestFile> hash_file(const std::filesystem::path& path) {
   std::vector<std::byte> buffer(1 << 20);
   ManifestFile out{path.filename().string(), 0, {}};
   for (;;) {
-    auto got = source.read(buffer);
-    if (!got) return std::move(got).error();
-    if (*got == 0) break;
-    XXH3_64bits_update(state.get(), buffer.data(), *got);
-    out.bytes += *got;
+    AH_LET(auto got, source.read(buffer));
+    if (got == 0) break;
+    XXH3_64bits_update(state.get(), buffer.data(), got);
+    out.bytes += got;
   }
   std::array<char, 17> hex{};
   std::snprintf(hex.data(), hex.size(), "%016llx", static_cast<unsigned long long>(XXH3_64bits_digest(state.get())));
@@ -44,14 +43,12 @@ Result<ManifestFile> hash_file(const std::filesystem::path& path) {
 }
 
 Result<std::string> read_text(const std::filesystem::path& path) {
-  auto file = open_for_reading(path);
-  if (!file) return std::move(file).error();
-  if (file->size > kMaxManifest) return Error{Code::bad_data, path.string() + ": too large for a manifest"};
-  PlainSource source(std::move(file->fd), path);
-  std::string text(file->size, '\0');
-  auto got = read_fully(source, std::as_writable_bytes(std::span(text)));
-  if (!got) return std::move(got).error();
-  text.resize(*got);
+  AH_LET(auto file, open_for_reading(path));
+  if (file.size > kMaxManifest) return Error{Code::bad_data, path.string() + ": too large for a manifest"};
+  PlainSource source(std::move(file.fd), path);
+  std::string text(file.size, '\0');
+  AH_LET(auto got, read_fully(source, std::as_writable_bytes(std::span(text))));
+  text.resize(got);
   return text;
 }
 
@@ -73,9 +70,8 @@ Result<std::vector<ManifestFile>> hash_files(const std::filesystem::path& dir) {
   std::error_code error;
   for (std::filesystem::directory_iterator it(dir, error), end; !error && it != end; it.increment(error)) {
     if (it->path().filename() == kManifestName) continue;
-    auto file = hash_file(it->path());
-    if (!file) return std::move(file).error();
-    files.push_back(*std::move(file));
+    AH_LET(auto file, hash_file(it->path()));
+    files.push_back(std::move(file));
   }
   if (error) return file_error(dir, "cannot list", error.value());
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -91,18 +87,16 @@ Status write_manifest(const std::filesystem::path& dir, const std::vector<Manife
   const std::string text =
       document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";  // never throws on odd names
   const std::filesystem::path path = dir / kManifestName;
-  auto fd = open_for_writing(path);
-  if (!fd) return std::move(fd).error();
-  AH_TRY(write_all(fd->get(), std::as_bytes(std::span(text)), path));
-  return fd->close(path);
+  AH_LET(auto fd, open_for_writing(path));
+  AH_TRY(write_all(fd.get(), std::as_bytes(std::span(text)), path));
+  return fd.close(path);
 }
 
 Result<std::vector<ManifestFile>> read_manifest(const std::filesystem::path& dir) {
   const std::filesystem::path path = dir / kManifestName;
-  auto text = read_text(path);
-  if (!text) return std::move(text).error();
+  AH_LET(auto text, read_text(path));
   const Error bad{Code::bad_data, path.string() + ": not a manifest of format 1"};
-  const auto document = nlohmann::json::parse(*text, nullptr, false);
+  const auto document = nlohmann::json::parse(text, nullptr, false);
   if (document.is_discarded() || !document.is_object()) return bad;
   const auto format = document.find("format");
   const auto list = document.find("files");

@@ -127,12 +127,11 @@ std::string_view extension_of(FilePacking packing) noexcept {
 }
 
 Result<std::unique_ptr<PackedWriter>> PackedWriter::open(const std::filesystem::path& path, FilePacking packing) {
-  auto fd = open_for_writing(path);
-  if (!fd) return std::move(fd).error();
+  AH_LET(auto fd, open_for_writing(path));
   if (packing == FilePacking::none) {
-    return std::unique_ptr<PackedWriter>(std::make_unique<PlainWriter>(*std::move(fd), path));
+    return std::unique_ptr<PackedWriter>(std::make_unique<PlainWriter>(std::move(fd), path));
   }
-  auto writer = std::make_unique<ArchiveWriter>(*std::move(fd), path);
+  auto writer = std::make_unique<ArchiveWriter>(std::move(fd), path);
   AH_TRY(writer->open(packing));
   return std::unique_ptr<PackedWriter>(std::move(writer));
 }

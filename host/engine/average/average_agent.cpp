@@ -31,9 +31,8 @@ void AverageAgent::report(const Report& report, std::shared_ptr<AverageReplica> 
 Status AverageAgent::on_frame(ProcessId from, Frame&& frame) {
   const std::string_view meta = frame.meta.view();
   if (frame.kind == average_kind::piece) {
-    const auto piece = unpack<AveragePiece>(meta);
-    if (!piece) return piece.error();
-    on_piece(from, *piece, std::move(frame.body));
+    AH_LET(const auto piece, unpack<AveragePiece>(meta));
+    on_piece(from, piece, std::move(frame.body));
     return {};
   }
   return from == kLead ? on_lead_message(frame.kind, meta) : Status();
@@ -43,17 +42,14 @@ Status AverageAgent::on_frame(ProcessId from, Frame&& frame) {
 Status AverageAgent::on_lead_message(Kind kind, std::string_view meta) {
   if (kind == average_kind::started) on_started();
   if (kind == average_kind::open) {
-    const auto open = unpack<RoundOpen>(meta);
-    if (!open) return open.error();
-    on_open(*open);
+    AH_LET(const auto open, unpack<RoundOpen>(meta));
+    on_open(open);
   } else if (kind == average_kind::go) {
-    auto go = unpack<RoundGo>(meta);
-    if (!go) return go.error();
-    on_go(std::move(*go));
+    AH_LET(auto go, unpack<RoundGo>(meta));
+    on_go(std::move(go));
   } else if (kind == average_kind::verdict) {
-    const auto verdict = unpack<RoundVerdict>(meta);
-    if (!verdict) return verdict.error();
-    on_verdict(*verdict);
+    AH_LET(const auto verdict, unpack<RoundVerdict>(meta));
+    on_verdict(verdict);
   }
   return {};
 }

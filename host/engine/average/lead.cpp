@@ -18,17 +18,14 @@ AverageLead::AverageLead(uint32_t session, Send send, WriteLog write_log)
 
 Status AverageLead::on_frame(ProcessId from, Kind kind, std::string_view meta, double now) {
   if (kind == average_kind::report) {
-    auto report = unpack<Report>(meta);
-    if (!report) return report.error();
-    on_report(from, *report, now);
+    AH_LET(auto report, unpack<Report>(meta));
+    on_report(from, report, now);
   } else if (kind == average_kind::ready) {
-    auto ready = unpack<RoundReady>(meta);
-    if (!ready) return ready.error();
-    on_ready(*ready);
+    AH_LET(auto ready, unpack<RoundReady>(meta));
+    on_ready(ready);
   } else if (kind == average_kind::done) {
-    auto done = unpack<RoundDone>(meta);
-    if (!done) return done.error();
-    on_done(from, *done, now);
+    AH_LET(auto done, unpack<RoundDone>(meta));
+    on_done(from, done, now);
   }
   return {};
 }

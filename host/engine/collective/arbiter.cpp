@@ -96,31 +96,28 @@ void Arbiter::on_frame(Frame&& frame, double /*now*/) {
 Status Arbiter::take(Frame& frame) {
   const ProcessId from = address_index(frame.src);
   if (frame.kind == arbiter_kind::appeal) {
-    auto appeal = unpack<AppealFrame>(frame.meta.view());
-    if (!appeal) return appeal.error();
-    appeals_.push_back(
-        {{appeal->call, appeal->rank, std::move(appeal->members), std::move(appeal->error)}, appeal->epoch});
+    AH_LET(auto appeal, unpack<AppealFrame>(frame.meta.view()));
+    appeals_.push_back({{appeal.call, appeal.rank, std::move(appeal.members), std::move(appeal.error)}, appeal.epoch});
     process_appeals();
     return {};
   }
-  auto message = unpack<CaseFrame>(frame.meta.view());
-  if (!message) return message.error();
+  AH_LET(auto message, unpack<CaseFrame>(frame.meta.view()));
   if (frame.kind == arbiter_kind::query) {
-    message->decided = ledger_.query(message->call, message->rank, message->ballot);
-    const Blob result = message->decided ? message->decided->result : Blob();
-    wiring_.send(from, arbiter_kind::reply, pack(*message), result);
+    message.decided = ledger_.query(message.call, message.rank, message.ballot);
+    const Blob result = message.decided ? message.decided->result : Blob();
+    wiring_.send(from, arbiter_kind::reply, pack(message), result);
     return {};
   }
-  if (message->decided) message->decided->result = std::move(frame.body);
+  if (message.decided) message.decided->result = std::move(frame.body);
   if (frame.kind == arbiter_kind::verdict) {
-    if (message->decided) ledger_.settle(message->call, message->rank, message->ballot, *message->decided);
+    if (message.decided) ledger_.settle(message.call, message.rank, message.ballot, *message.decided);
     process_appeals();
     return {};
   }
-  if (home_of(message->rank) != from) return {};
-  const auto it = cases_.find(message->call);
-  if (it == cases_.end() || it->second.ballot != message->ballot) return {};
-  it->second.replies[message->rank] = std::move(message->decided);
+  if (home_of(message.rank) != from) return {};
+  const auto it = cases_.find(message.call);
+  if (it == cases_.end() || it->second.ballot != message.ballot) return {};
+  it->second.replies[message.rank] = std::move(message.decided);
   check_cases();
   return {};
 }

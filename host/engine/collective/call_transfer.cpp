@@ -40,9 +40,8 @@ Status CallTransfer::start_broadcast(const Go& go) {
   const Algorithm algorithm = choose(go.bytes);
   result_.parcel.head = go.about;
   // The root only sends, from its own buffer.
-  auto room = root ? Result<Blob>(spec_.parcel->body) : allocate(go.bytes);
-  if (!room) return room.error();
-  const Blob& buffer = *room;
+  AH_LET(auto room, root ? Result<Blob>(spec_.parcel->body) : allocate(go.bytes));
+  const Blob& buffer = room;
   return run(make_schedule(spec_.kind, algorithm, {group_.me, group_.members, go.bytes, 1, group_.homes}, spec_.root),
              {spec_.op, spec_.dtype, 1, group_.members, root ? buffer : Blob(), root ? Blob() : buffer});
 }
@@ -199,9 +198,7 @@ Status CallTransfer::take_parcel(uint32_t from, Frame&& frame) {
       partial.body = own_body(std::move(frame.body));
       in_place = true;
     } else if (partial.body.empty()) {
-      auto room = allocate(head->total);
-      if (!room) return room.error();
-      partial.body = std::move(*room);
+      AH_LET(partial.body, allocate(head->total));
     }
   }
   if (partial.body.size() != head->total) return Error{Code::bad_data, spec_.name + ": a parcel without a start"};

@@ -190,10 +190,9 @@ Result<Collectives::Live> Collectives::enter(CollectiveGroup& group, CallSpec& s
 Result<std::shared_ptr<AsyncCall>> Collectives::start(CollectiveGroup& group, CallSpec spec, AsyncCalls& calls,
                                                       double timeout) {
   AH_TRY(ensure_admitted());
-  auto live = enter(group, spec, timeout);
-  if (!live) return live.error();
+  AH_LET(auto live, enter(group, spec, timeout));
   auto call =
-      calls.start({std::move(spec), std::move(live->group), ++group.async_calls, live->clock, node_.port().waker()});
+      calls.start({std::move(spec), std::move(live.group), ++group.async_calls, live.clock, node_.port().waker()});
   group.in_flight.push_back(call);
   return call;
 }
@@ -228,9 +227,8 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
   ++group.calls;
   if (with_all) node_.stats().calls.set(group.calls);
   const Activity activity(node_.stats(), engine_call(spec.name, with_all));
-  auto entered = enter(group, spec, timeout);
-  if (!entered) return entered.error();
-  Live& live = *entered;
+  AH_LET(auto entered, enter(group, spec, timeout));
+  Live& live = entered;
   AH_TRY(drop_leftovers(group));
   const bool first = group.called.empty();
   const bool changed = group.called != live.group.ids;

@@ -21,30 +21,25 @@ Result<uint32_t> Collectives::join_point(CallSpec spec, double timeout) {
   }
   spec.kind = CollectiveKind::broadcast;
   spec.placed = true;
-  auto placing = place(all_workers_);
-  if (!placing) return placing.error();
-  spec.stale = std::move(placing->unreported_loss);
+  AH_LET(auto placing, place(all_workers_));
+  spec.stale = std::move(placing.unreported_loss);
   JoinPoint point;
-  const bool leads = placing->place == 0U;
+  const bool leads = placing.place == 0U;
   if (leads) {
-    auto late = collect_joiners();
-    if (!late) return late.error();
+    AH_LET(auto late, collect_joiners());
     point = {all_workers_.calls + 1,
              all_workers_.async_calls,
              node_.actions(),
              node_.newest_membership()->epoch(),
              all_workers_.losses.placed(),
-             static_cast<uint32_t>(late->size())};
-    point.ids.insert(point.ids.end(), late->begin(), late->end());
+             static_cast<uint32_t>(late.size())};
+    point.ids.insert(point.ids.end(), late.begin(), late.end());
     const std::string bytes = pack(point);
     spec.parcel = PackedValue{"", Blob::copy_of(bytes)};
   }
-  auto made = run(all_workers_, std::move(spec), timeout);
-  if (!made) return made.error();
+  AH_LET(auto made, run(all_workers_, std::move(spec), timeout));
   if (!leads) {
-    auto received = unpack<JoinPoint>(made->parcel.body.view());
-    if (!received) return received.error();
-    point = std::move(*received);
+    AH_LET(point, unpack<JoinPoint>(made.parcel.body.view()));
   }
   if (point.late > 0) AH_TRY(admit(point));
   return point.late;
@@ -108,9 +103,8 @@ Status Collectives::wait_for_admission() {
     reported = true;
     clock.checked(node_.clock().now(), true);
   }
-  auto point = unpack<JoinPoint>(admissions.front().body.view());
-  if (!point) return point.error();
-  AH_TRY(adopt_join_point(*point));
+  AH_LET(auto point, unpack<JoinPoint>(admissions.front().body.view()));
+  AH_TRY(adopt_join_point(point));
   if (!reported) return {};
   const LongWait over;
   auto list = node_.whereabouts(&over);
@@ -122,13 +116,12 @@ Status Collectives::wait_for_admission() {
 Status Collectives::check_for_end(const std::string& subject, bool& ended_before) {
   LongWait waiting{++waits_, subject};
   waiting.outside = true;
-  const auto list = node_.whereabouts(&waiting);
-  if (!list) return list.error();
+  AH_LET(const auto list, node_.whereabouts(&waiting));
   const NodeId leader = node_.membership().workers().front().id;
-  const auto at = std::find_if(list->begin(), list->end(), [&](const Whereabouts& w) { return w.id == leader; });
-  const bool ended = at != list->end() && at->ended;
+  const auto at = std::find_if(list.begin(), list.end(), [&](const Whereabouts& w) { return w.id == leader; });
+  const bool ended = at != list.end() && at->ended;
   if (!ended || !std::exchange(ended_before, true)) return {};
-  for (const Whereabouts& w : *list) node_.skip_actions(w.actions);
+  for (const Whereabouts& w : list) node_.skip_actions(w.actions);
   node_.leave_out();
   return Error{Code::interrupted, subject +
                                       ": the others have come to the end of their scripts without another "

@@ -27,12 +27,11 @@ Status StallInspector::check(const std::vector<uint32_t>& absent) {
   std::vector<NodeId> ids;
   for (const uint32_t member : absent) ids.push_back(call_.ids[member]);
   const LongWait waiting{number_, call_text(), ids};
-  auto list = node_.whereabouts(clock_.limited() ? nullptr : &waiting);
-  if (!list) return list.error();
-  Status there = check_reports(*list, absent);
+  AH_LET(auto list, node_.whereabouts(clock_.limited() ? nullptr : &waiting));
+  Status there = check_reports(list, absent);
   if (!there.ok() && suspected_) return there;
   suspected_ = !there.ok();
-  if (!clock_.limited()) AH_TRY(check_cycle(*list, ids));
+  if (!clock_.limited()) AH_TRY(check_cycle(list, ids));
   clock_.checked(node_.clock().now(), suspected_ || !cycle_.empty());
   return {};
 }

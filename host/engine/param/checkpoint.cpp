@@ -74,17 +74,13 @@ Status ParamCheckpoint::restore(ParamStore& store) const {
 }
 
 Result<std::filesystem::path> save_checkpoint(const CheckpointFolder& folder, const ParamCheckpoint& checkpoint) {
-  auto removed = clean_leftovers(folder.directory, folder.prefix);
-  if (!removed) return removed.error();
-  auto there = list_complete(folder.directory, folder.prefix);
-  if (!there) return there.error();
-  auto dir = AtomicDir::begin(folder.directory, folder.prefix, there->empty() ? 1 : there->front().number + 1);
-  if (!dir) return dir.error();
-  AH_TRY(write_checkpoint(dir->path(), checkpoint));
-  AH_TRY(dir->commit());
-  auto pruned = prune_complete(folder.directory, folder.prefix, folder.keep);
-  if (!pruned) return pruned.error();
-  return dir->final_path();
+  AH_TRY(clean_leftovers(folder.directory, folder.prefix));
+  AH_LET(auto there, list_complete(folder.directory, folder.prefix));
+  AH_LET(auto dir, AtomicDir::begin(folder.directory, folder.prefix, there.empty() ? 1 : there.front().number + 1));
+  AH_TRY(write_checkpoint(dir.path(), checkpoint));
+  AH_TRY(dir.commit());
+  AH_TRY(prune_complete(folder.directory, folder.prefix, folder.keep));
+  return dir.final_path();
 }
 
 ParamCheckpointer::ParamCheckpointer(CheckpointFolder folder, uint32_t shards, Log& log,
@@ -175,28 +171,24 @@ Status ParamCheckpointer::write(const Collected& collected) {
       checkpoint.values.push_back(*std::move(value));
     }
   }
-  auto path = save_checkpoint(folder_, checkpoint);
-  if (!path) return path.error();
-  log_.info("server 0", "checkpoint " + path->string() + " at " + std::to_string(collected.state.updates) + " updates");
+  AH_LET(auto path, save_checkpoint(folder_, checkpoint));
+  log_.info("server 0", "checkpoint " + path.string() + " at " + std::to_string(collected.state.updates) + " updates");
   return {};
 }
 
 Status try_to_checkpoint(const std::filesystem::path& directory) {
-  auto dir = AtomicDir::begin(directory, "trial", 0);
-  if (!dir) return dir.error();
-  const std::filesystem::path path = dir->path() / "trial";
-  auto file = open_for_writing(path);
-  if (!file) return file.error();
-  AH_TRY(write_all(file->get(), std::vector<std::byte>(1 << 16), path));
-  return file->close(path);
+  AH_LET(auto dir, AtomicDir::begin(directory, "trial", 0));
+  const std::filesystem::path path = dir.path() / "trial";
+  AH_LET(auto file, open_for_writing(path));
+  AH_TRY(write_all(file.get(), std::vector<std::byte>(1 << 16), path));
+  return file.close(path);
 }
 
 Result<std::optional<ParamCheckpoint>> load_newest_checkpoint(const std::filesystem::path& directory, Log& log,
                                                               const std::string& prefix,
                                                               const std::string& log_source) {
-  auto found = list_numbered(directory, prefix);
-  if (!found) return found.error();
-  for (const NumberedDir& dir : *found) {
+  AH_LET(auto found, list_numbered(directory, prefix));
+  for (const NumberedDir& dir : found) {
     Status intact = verify_dir(dir.path);
     if (intact.ok()) {
       auto loaded = read_checkpoint(dir.path);

@@ -109,17 +109,14 @@ Result<json> write_value(NpzWriter& arrays, const ParamCheckpoint::Value& value,
 class Reader {
  public:
   Status open(const std::filesystem::path& path) {
-    auto arrays = read_npz(path);
-    if (!arrays) return arrays.error();
-    for (NamedArray& named : *arrays) arrays_[named.name] = std::move(named.array);
+    AH_LET(auto arrays, read_npz(path));
+    for (NamedArray& named : arrays) arrays_[named.name] = std::move(named.array);
     return {};
   }
 
   Result<ParamCheckpoint::Value> value(const json& record) {
     ParamCheckpoint::Value value;
-    auto key = key_from_hex(record.at("canonical"));
-    if (!key) return key.error();
-    value.key = *std::move(key);
+    AH_LET(value.key, key_from_hex(record.at("canonical")));
     value.step = record.at("step");
     value.version = record.at("version");
     const bool lua = record.at("kind") == "lua";
@@ -148,9 +145,8 @@ class Reader {
   }
   Status take_tensors(const json& names, std::vector<Tensor>& out) {
     for (const json& name : names) {
-      auto array = take(name);
-      if (!array) return array.error();
-      out.push_back(*std::move(array));
+      AH_LET(auto array, take(name));
+      out.push_back(std::move(array));
     }
     return {};
   }
@@ -158,12 +154,11 @@ class Reader {
 };
 
 Result<std::string> read_text(const std::filesystem::path& path) {
-  auto file = open_for_reading(path);
-  if (!file) return file.error();
-  std::string text(file->size, '\0');
+  AH_LET(auto file, open_for_reading(path));
+  std::string text(file.size, '\0');
   size_t at = 0;
   while (at < text.size()) {
-    const ssize_t got = ::read(file->fd.get(), text.data() + at, text.size() - at);
+    const ssize_t got = ::read(file.fd.get(), text.data() + at, text.size() - at);
     if (got < 0) return file_error(path, "reading", errno);
     if (got == 0) break;
     at += static_cast<size_t>(got);
@@ -189,14 +184,12 @@ Result<ParamCheckpoint> parse(const json& state, Reader& reader) {
     checkpoint.finished[static_cast<RunId>(std::stoul(run))] = summary_of(summary);
   }
   for (const json& record : state.at("values")) {
-    auto value = reader.value(record);
-    if (!value) return value.error();
-    checkpoint.values.push_back(*std::move(value));
+    AH_LET(auto value, reader.value(record));
+    checkpoint.values.push_back(std::move(value));
   }
   if (state.contains(kTasks)) {
-    auto tasks = reader.value(state.at(kTasks));
-    if (!tasks) return tasks.error();
-    checkpoint.state.tasks = std::move(tasks->value);
+    AH_LET(auto tasks, reader.value(state.at(kTasks)));
+    checkpoint.state.tasks = std::move(tasks.value);
   }
   return checkpoint;
 }
@@ -204,8 +197,7 @@ Result<ParamCheckpoint> parse(const json& state, Reader& reader) {
 }  // namespace
 
 Status write_checkpoint(const std::filesystem::path& directory, const ParamCheckpoint& checkpoint) {
-  auto arrays = NpzWriter::create(directory / kValuesFile);
-  if (!arrays) return arrays.error();
+  AH_LET(auto arrays, NpzWriter::create(directory / kValuesFile));
   const RunState& state = checkpoint.state;
   json out = {{"format", kFormat},          {"run", state.run},         {"number", state.number},
               {"updates", state.updates},   {"seconds", state.seconds}, {"clocks", json::object()},
@@ -215,35 +207,30 @@ Status write_checkpoint(const std::filesystem::path& directory, const ParamCheck
   for (const auto& [run, summary] : checkpoint.finished) out["finished"][std::to_string(run)] = to_json(summary);
   for (size_t i = 0; i < checkpoint.values.size(); ++i) {
     const ParamCheckpoint::Value& value = checkpoint.values[i];
-    auto record = write_value(*arrays, value, array_name(value.key, i));
-    if (!record) return record.error();
-    out["values"].push_back(*std::move(record));
+    AH_LET(auto record, write_value(arrays, value, array_name(value.key, i)));
+    out["values"].push_back(std::move(record));
   }
   if (!std::holds_alternative<std::monostate>(state.tasks)) {
     ParamCheckpoint::Value tasks;
     tasks.key = ParamKey::of(kTasks).value();
     tasks.value = state.tasks;
-    auto record = write_value(*arrays, tasks, kTasksArray);
-    if (!record) return record.error();
-    out[kTasks] = *std::move(record);
+    AH_LET(out[kTasks], write_value(arrays, tasks, kTasksArray));
   }
-  AH_TRY(arrays->close());
+  AH_TRY(arrays.close());
   const std::filesystem::path path = directory / kStateFile;
-  auto file = open_for_writing(path);
-  if (!file) return file.error();
+  AH_LET(auto file, open_for_writing(path));
   const std::string text = out.dump(1) + "\n";
-  AH_TRY(write_all(file->get(), std::as_bytes(std::span(text)), path));
-  return file->close(path);
+  AH_TRY(write_all(file.get(), std::as_bytes(std::span(text)), path));
+  return file.close(path);
 }
 
 Result<ParamCheckpoint> read_checkpoint(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kStateFile;
-  auto text = read_text(path);
-  if (!text) return text.error();
+  AH_LET(auto text, read_text(path));
   Reader reader;
   AH_TRY(reader.open(directory / kValuesFile));
   try {
-    auto checkpoint = parse(json::parse(*text), reader);
+    auto checkpoint = parse(json::parse(text), reader);
     if (!checkpoint) return Error{checkpoint.error().code, path.string() + ": " + checkpoint.error().message};
     return checkpoint;
   } catch (const std::exception& e) {  // thrown by json, or for an unreadable number

@@ -22,9 +22,8 @@ std::string one_line(std::string text) {
 }  // namespace
 
 Result<std::unique_ptr<ParamTrace>> ParamTrace::open(const std::string& path, Keys keys, Log& log) {
-  auto file = RecordFile::open(path, log);
-  if (!file) return file.error();
-  return std::unique_ptr<ParamTrace>(new ParamTrace(std::move(*file), std::move(keys)));
+  AH_LET(auto file, RecordFile::open(path, log));
+  return std::unique_ptr<ParamTrace>(new ParamTrace(std::move(file), std::move(keys)));
 }
 
 ParamTrace::~ParamTrace() { flush(); }

@@ -58,9 +58,8 @@ Status PeerRun::begin(const Config& config) {
   pulling_.clear();
   batches_.clear();
   Node& node = bridge_.node();
-  auto members = node.at_work(*node.newest_membership());
-  if (!members) return members.error();
-  expected_ = static_cast<uint32_t>(members->size());
+  AH_LET(auto members, node.at_work(*node.newest_membership()));
+  expected_ = static_cast<uint32_t>(members.size());
   mail_ = std::make_shared<PeerMail>(node.port().waker());
   // Waits until the ring is complete, as far as the node can tell. While the node sees a whole ring with fewer nodes
   // than workers, some are missing.

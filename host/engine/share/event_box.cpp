@@ -151,13 +151,12 @@ Result<Event> EventBox::wait(const Filter& filter, double deadline) {
 }
 
 Result<bool> EventBox::have_ended(const std::vector<NodeId>& ids, EndWatch& watch, const char* call) {
-  auto list = node_.whereabouts();
-  if (!list) return list.error();
+  AH_LET(auto list, node_.whereabouts());
   std::string missing;
   for (const NodeId id : ids) {
     if (id == node_.index()) continue;  // this node waits, so it sends nothing itself
-    const auto at = std::find_if(list->begin(), list->end(), [id](const Whereabouts& w) { return w.id == id; });
-    if (at != list->end() && !at->ended) missing += (missing.empty() ? "" : ", ") + rank_name(id);
+    const auto at = std::find_if(list.begin(), list.end(), [id](const Whereabouts& w) { return w.id == id; });
+    if (at != list.end() && !at->ended) missing += (missing.empty() ? "" : ", ") + rank_name(id);
   }
   const bool ended = missing.empty();
   const bool sure = ended && watch.ended_before;
@@ -218,10 +217,9 @@ Result<size_t> EventBox::send(const std::vector<NodeId>& to, const EventMessage&
 
 Status EventBox::send_now(NodeId to, const EventMessage& message, double deadline) {
   if (!node_.newest_membership()->alive(to)) return Error{Code::peer_lost, rank_name(to) + " lost"};
-  auto frame = message.frame(to);
-  if (!frame) return frame.error();
-  const uint64_t cost = frame->cost();
-  AH_TRY(node_.port().send(std::move(*frame), deadline));
+  AH_LET(auto frame, message.frame(to));
+  const uint64_t cost = frame.cost();
+  AH_TRY(node_.port().send(std::move(frame), deadline));
   Peer& peer = peers_[to];
   ++peer.sent;
   peer.sent_cost += cost;

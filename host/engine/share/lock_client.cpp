@@ -32,10 +32,9 @@ Result<LockService::Values> LockClient::lock(Wanted wanted) {
   const double deadline = timeout_ ? node_.clock().now() + *timeout_ : kForever;
   parts_ = wanted.parts.size();
   held_where_ = wanted.where;
-  auto shares = shares_of(wanted);
-  if (!shares) return shares.error();
+  AH_LET(auto shares, shares_of(wanted));
   LockService::Values values(parts_);
-  for (Share& share : *shares) {
+  for (Share& share : shares) {
     auto got = take(share, deadline);
     if (!got) {
       (void)release({});

@@ -32,12 +32,10 @@ LockService::LockService(ServiceThread& courier) : courier_(courier), membership
 Result<std::optional<LockService::Values>> LockService::acquire(const LockTable::RequestId& request,
                                                                 LockRequest wanted) {
   std::lock_guard lock(mutex_);
-  auto granted = enter(request, std::move(wanted), true);
-  if (!granted) return granted.error();
-  if (!*granted) return std::optional<Values>();
-  auto values = values_of(request);
-  if (!values) return values.error();
-  return std::optional(std::move(*values));
+  AH_LET(auto granted, enter(request, std::move(wanted), true));
+  if (!granted) return std::optional<Values>();
+  AH_LET(auto values, values_of(request));
+  return std::optional(std::move(values));
 }
 
 Result<LockService::Values> LockService::collect(const LockTable::RequestId& request) {

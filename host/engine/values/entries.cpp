@@ -238,10 +238,9 @@ Status read_entries(Unpacker& in, const Blob& body, bool with_steps, std::vector
   EntryReader reader(in, body);
   out.reserve(out.size() + std::min<size_t>(n, kReserve));  // the count is untrusted: no memory is reserved for more
   for (uint32_t i = 0; i < n; ++i) {
-    auto key = ParamKey::from_canonical(in.text());
-    if (!key) return std::move(key).error();
+    AH_LET(auto key, ParamKey::from_canonical(in.text()));
     ParamEntry& entry = out.emplace_back();
-    entry.key = *std::move(key);
+    entry.key = std::move(key);
     if (with_steps) entry.step = in.get<uint64_t>();
     AH_TRY(reader.value(entry.value));
   }
@@ -254,9 +253,8 @@ Status read_keys(Unpacker& in, std::vector<ParamKey>& out) {
   const uint32_t n = in.count(sizeof(uint32_t) + 1);
   out.reserve(out.size() + std::min<size_t>(n, kReserve));  // the count is untrusted: no memory is reserved for more
   for (uint32_t i = 0; i < n; ++i) {
-    auto key = ParamKey::from_canonical(in.text());
-    if (!key) return std::move(key).error();
-    out.push_back(*std::move(key));
+    AH_LET(auto key, ParamKey::from_canonical(in.text()));
+    out.push_back(std::move(key));
   }
   if (!in.done()) return bad("keys that don't fill the frame exactly");
   return {};

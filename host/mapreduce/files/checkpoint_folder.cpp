@@ -6,17 +6,16 @@ namespace fs = std::filesystem;
 
 Result<CheckpointStart> begin_checkpoint(const std::string& path, const std::string& fingerprint,
                                          const CheckpointOptions& options, const std::string& id) {
-  const auto target = save_target(path);
-  if (!target) return target.error();
+  AH_LET(const auto target, save_target(path));
   const auto refused = [&](const std::string& reason) {
-    return Error{Code::bad_argument, target->string() + ": " + reason};
+    return Error{Code::bad_argument, target.string() + ": " + reason};
   };
-  const auto mark = read_mark(*target);
+  const auto mark = read_mark(target);
   const bool is_own = mark && mark->id == id;  // the same checkpoint, begun again: written as before
   const bool is_checkpoint = mark && !mark->fingerprint.empty() && !is_own;
   if (is_checkpoint && options.resume) {
     if (mark->fingerprint == fingerprint) {
-      return CheckpointStart{{*target, {}, mark->id, false, fingerprint}, mark->figures};
+      return CheckpointStart{{target, {}, mark->id, false, fingerprint}, mark->figures};
     }
     if (!options.overwrite) {
       return refused(
@@ -27,10 +26,9 @@ Result<CheckpointStart> begin_checkpoint(const std::string& path, const std::str
   if (is_checkpoint && !options.overwrite) {
     return refused("holds a checkpoint; resume = true reads it if its rows are the same, overwrite = true replaces it");
   }
-  auto save = begin_save(path, options.overwrite, id);
-  if (!save) return save.error();
-  save->fingerprint = fingerprint;
-  return CheckpointStart{*std::move(save)};
+  AH_LET(auto save, begin_save(path, options.overwrite, id));
+  save.fingerprint = fingerprint;
+  return CheckpointStart{std::move(save)};
 }
 
 }  // namespace actorhost

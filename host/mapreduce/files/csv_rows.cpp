@@ -326,9 +326,8 @@ Result<CsvRows::Found> CsvRows::record(TextBlocks& text, const char*& at) {
       problem_ = "a quote that does not end";
       return at == text.begin() ? Found::none : Found::bad;
     } else {
-      auto more = text.more();
-      if (!more) return std::move(more).error();
-      last = !*more;
+      AH_LET(auto more, text.more());
+      last = !more;
     }
   }
 }
@@ -336,13 +335,11 @@ Result<CsvRows::Found> CsvRows::record(TextBlocks& text, const char*& at) {
 Status CsvRows::begin(TextBlocks* start) {
   TextBlocks& text = start != nullptr ? *start : text_;
   behind_ = start != nullptr;
-  const auto more = text.more();
-  if (!more) return more.error();
+  AH_TRY(text.more());
   const char* at = nullptr;
-  auto found = record(text, at);
-  if (!found) return std::move(found).error();
-  if (*found == Found::none) return {};
-  if (*found == Found::bad) return text.error(text.begin(), problem_ + std::string(hint_));
+  AH_LET(auto found, record(text, at));
+  if (found == Found::none) return {};
+  if (found == Found::bad) return text.error(text.begin(), problem_ + std::string(hint_));
   if (const Status status = tables_.settle(cutter_.fields()); !status) {
     Error error = text.error(text.begin(), status.error().message);
     error.code = status.error().code;
@@ -358,11 +355,10 @@ Status CsvRows::next(RowBatch& batch) {
   table.tag = static_cast<uint32_t>(RowTag::value);
   while (rows_.count() < kBatchRows) {
     const char* at = nullptr;
-    auto found = record(text_, at);
-    if (!found) return std::move(found).error();
-    if (*found == Found::none) break;
+    AH_LET(auto found, record(text_, at));
+    if (found == Found::none) break;
     const size_t begin = rows_.out().size();
-    if (*found == Found::bad) {
+    if (found == Found::bad) {
       AH_TRY(bad(problem_ + std::string(hint_)));
     } else if (!tables_.fits(cutter_.fields())) {
       AH_TRY(bad(tables_.problem() + std::string(behind_ ? hint_ : std::string_view())));

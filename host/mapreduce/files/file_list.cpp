@@ -39,13 +39,11 @@ Result<std::vector<std::string>> chosen(const std::string& path) {
 }
 
 Result<std::vector<std::string>> globbed(const std::string& pattern) {
-  const auto choices = expand_braces(pattern);
-  if (!choices) return choices.error();
+  AH_LET(const auto choices, expand_braces(pattern));
   std::vector<std::string> paths;
-  for (const std::string& choice : *choices) {
-    auto found = chosen(choice);
-    if (!found) return found.error();
-    paths.insert(paths.end(), found->begin(), found->end());
+  for (const std::string& choice : choices) {
+    AH_LET(auto found, chosen(choice));
+    paths.insert(paths.end(), found.begin(), found.end());
   }
   if (paths.empty()) return Error{Code::bad_argument, pattern + ": no file matches"};
   std::sort(paths.begin(), paths.end());
@@ -66,13 +64,11 @@ Result<InputFile> inspect_file(const std::string& path) {
 }  // namespace
 
 Result<std::vector<InputFile>> find_input_files(const std::string& path) {
-  const auto paths = !fs::exists(path) && is_pattern(path) ? globbed(path) : chosen(path);
-  if (!paths) return paths.error();
+  AH_LET(const auto paths, !fs::exists(path) && is_pattern(path) ? globbed(path) : chosen(path));
   std::vector<InputFile> files;
-  for (const std::string& one : *paths) {
-    auto file = inspect_file(one);
-    if (!file) return file.error();
-    files.push_back(std::move(*file));
+  for (const std::string& one : paths) {
+    AH_LET(auto file, inspect_file(one));
+    files.push_back(std::move(file));
   }
   return files;
 }

@@ -304,9 +304,8 @@ class JsonRows final : public RowSource {
     rows_.clear();
     while (rows_.count() < kBatchRows) {
       if (text_.begin() == text_.end()) {
-        const auto more = text_.more();
-        if (!more) return more.error();
-        if (!*more) break;
+        AH_LET(const auto more, text_.more());
+        if (!more) break;
       }
       AH_TRY(line());
     }

@@ -70,11 +70,10 @@ Status write_mark(const SaveFolder& save, const SaveFigures& figures, const fs::
   Json mark = {{"id", save.id}, {"files", figures.files}, {"rows", figures.rows}, {"bytes", figures.bytes}};
   if (!save.fingerprint.empty()) mark["checkpoint"] = save.fingerprint;
   const fs::path path = folder / kMark;
-  auto fd = open_for_writing(path);
-  if (!fd) return fd.error();
+  AH_LET(auto fd, open_for_writing(path));
   const std::string text = mark.dump() + "\n";
-  AH_TRY(write_all(fd->get(), std::as_bytes(std::span(text)), path));
-  AH_TRY(fd->close(path));
+  AH_TRY(write_all(fd.get(), std::as_bytes(std::span(text)), path));
+  AH_TRY(fd.close(path));
   if (save.fingerprint.empty()) return {};
   AH_TRY(sync_path(path));
   return sync_path(folder);
@@ -154,27 +153,26 @@ Result<SaveMark> read_mark(const fs::path& folder) {
 }
 
 Result<SaveFolder> begin_save(const std::string& path, bool overwrite, const std::string& id) {
-  const auto target = save_target(path);
-  if (!target) return target.error();
-  const fs::path staging = target->parent_path() / ("." + target->filename().string() + ".saving-" + id);
-  const SaveFolder save{*target, staging, id, overwrite, {}};
+  AH_LET(const auto target, save_target(path));
+  const fs::path staging = target.parent_path() / ("." + target.filename().string() + ".saving-" + id);
+  const SaveFolder save{target, staging, id, overwrite, {}};
   if (is_committed(save)) return save;
   std::error_code error;
-  if (fs::exists(fs::symlink_status(*target, error))) {
+  if (fs::exists(fs::symlink_status(target, error))) {
     if (!overwrite) {
-      return Error{Code::bad_argument, target->string() + ": exists; overwrite = true replaces it"};
+      return Error{Code::bad_argument, target.string() + ": exists; overwrite = true replaces it"};
     }
-    AH_TRY(check_replaceable(*target));
+    AH_TRY(check_replaceable(target));
   }
-  const bool replaces = fs::exists(fs::symlink_status(*target, error));
-  fs::create_directories(target->parent_path(), error);
+  const bool replaces = fs::exists(fs::symlink_status(target, error));
+  fs::create_directories(target.parent_path(), error);
   const bool fresh = !error && fs::create_directory(staging, error);
-  if (error) return Error{Code::io, target->string() + ": cannot be written: " + error.message()};
+  if (error) return Error{Code::io, target.string() + ": cannot be written: " + error.message()};
   if (!fresh || !replaces) return save;
   const Status able = check_exchange(staging);
   if (able) return save;
   abandon_save(save);
-  return Error{Code::io, target->string() + able.error().message.substr(able.error().message.find(':'))};
+  return Error{Code::io, target.string() + able.error().message.substr(able.error().message.find(':'))};
 }
 
 bool is_committed(const SaveFolder& save) {
@@ -193,9 +191,8 @@ Result<SaveFigures> commit_save(const SaveFolder& save, const std::vector<SavedP
     if (!figures) return figures;
   }
   abandon_save(save);
-  const auto mark = read_mark(save.target);
-  if (!mark) return mark.error();
-  return mark->figures;
+  AH_LET(const auto mark, read_mark(save.target));
+  return mark.figures;
 }
 
 void abandon_save(const SaveFolder& save) {

@@ -29,13 +29,12 @@ Result<bool> TextBlocks::more() {
   lines_ += lines_in(first_, at_);
   const bool has_rest = at_ != end_;
   if (has_rest) partial_row_ = std::string(at_, end_);
-  const auto lines = input_->next();
-  if (!lines) return lines.error();
-  if (has_rest) partial_row_ += *lines;
-  const std::string_view text = has_rest ? std::string_view(partial_row_) : *lines;
+  AH_LET(const auto lines, input_->next());
+  if (has_rest) partial_row_ += lines;
+  const std::string_view text = has_rest ? std::string_view(partial_row_) : lines;
   first_ = at_ = text.data();
   end_ = at_ + text.size();
-  return !lines->empty();
+  return !lines.empty();
 }
 
 Error TextBlocks::error(const char* at, const std::string& what) const {

@@ -22,14 +22,13 @@ constexpr size_t kLastBytes = size_t{4} << 10;  // read past a part's end, for t
 
 Result<std::unique_ptr<TextInput>> TextInput::open_part(const std::filesystem::path& path, uint64_t begin, uint64_t end,
                                                         uint64_t size) {
-  auto opened = open_for_reading(path);
-  if (!opened) return opened.error();
-  if (opened->size != size) return changed_file(path, size, opened->size);
-  if (begin > 0 && ::lseek(opened->fd.get(), static_cast<off_t>(begin - 1), SEEK_SET) < 0) {
+  AH_LET(auto opened, open_for_reading(path));
+  if (opened.size != size) return changed_file(path, size, opened.size);
+  if (begin > 0 && ::lseek(opened.fd.get(), static_cast<off_t>(begin - 1), SEEK_SET) < 0) {
     return file_error(path, "cannot seek to byte " + std::to_string(begin), errno);
   }
-  ::posix_fadvise(opened->fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  auto source = std::make_unique<PlainSource>(std::move(opened->fd), path);
+  ::posix_fadvise(opened.fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  auto source = std::make_unique<PlainSource>(std::move(opened.fd), path);
   return std::unique_ptr<TextInput>(new TextInput(std::move(source), path.string(), begin, end, size));
 }
 
@@ -117,9 +116,7 @@ Result<std::string_view> TextInput::next() {
 Status LineSource::next(RowBatch& batch) {
   batch.count = 0;
   if (left_.empty()) {
-    auto lines = input_->next();
-    if (!lines) return lines.error();
-    left_ = *lines;
+    AH_LET(left_, input_->next());
   }
   while (!left_.empty() && batch.count < kBatchRows) {
     const std::string_view text = take_line(left_);

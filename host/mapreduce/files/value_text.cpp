@@ -166,9 +166,8 @@ Status Encoded::table(std::string& out, int depth) {
 /// Reads a key as JSON's text; `number` is NaN for other keys.
 Result<std::string> Encoded::key(double& number) {
   RowValue value;
-  const auto is_plain = plain(value);
-  if (!is_plain) return is_plain.error();
-  if (!*is_plain) return damaged();
+  AH_LET(const auto is_plain, plain(value));
+  if (!is_plain) return damaged();
   number = value.kind() == RowTag::number ? value.number : std::nan("");
   std::string text;
   AH_TRY(append_text(text, value));
@@ -191,9 +190,8 @@ Status Encoded::entries(uint32_t pairs, const std::vector<std::string>& items, s
   }
   for (uint32_t i = 0; i < pairs; ++i) {
     double number = 0;
-    auto text = key(number);
-    if (!text) return text.error();
-    Entry& entry = all.emplace_back(Entry{number, *std::move(text), {}});
+    AH_LET(auto text, key(number));
+    Entry& entry = all.emplace_back(Entry{number, std::move(text), {}});
     AH_TRY(json(entry.value, depth + 1));
   }
   std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) {
@@ -268,10 +266,9 @@ namespace {
 /// Reads the next value as the text of a CSV field, and whether the value is a text.
 Status field_text(Encoded& encoded, std::string& text, bool& is_text) {
   RowValue item;
-  const auto is_plain = encoded.plain(item);
-  if (!is_plain) return is_plain.error();
-  is_text = !*is_plain || item.kind() == RowTag::text;
-  if (!*is_plain) return encoded.json(text, 1);
+  AH_LET(const auto is_plain, encoded.plain(item));
+  is_text = !is_plain || item.kind() == RowTag::text;
+  if (!is_plain) return encoded.json(text, 1);
   return item.kind() == RowTag::nil ? Status() : append_text(text, item);
 }
 

@@ -101,9 +101,8 @@ Status merge_to_fan_in(std::vector<SortedRun>& runs, const RunSizes& sizes, Spil
       while (merge.next(row) && writer.add(row.bytes())) {
       }
       AH_TRY(Status(merge.status()));
-      auto run = writer.finish();
-      if (!run) return std::move(run).error();
-      fewer.push_back(*std::move(run));
+      AH_LET(auto run, writer.finish());
+      fewer.push_back(std::move(run));
     }
     runs = std::move(fewer);
   }

@@ -30,9 +30,8 @@ class SortedRun {
   }
 
   Status append(const RowBlock& block) {
-    auto ref = file_->append(block);
-    if (!ref) return std::move(ref).error();
-    blocks_.push_back(*ref);
+    AH_LET(auto ref, file_->append(block));
+    blocks_.push_back(ref);
     return {};
   }
   bool empty() const noexcept { return blocks_.empty(); }

@@ -227,9 +227,8 @@ Status RowSorter::spill() {
   while (sorted_->next_in_memory(row)) {
     if (!writer.add(row.bytes())) break;
   }
-  auto run = writer.finish();
-  if (!run) return std::move(run).error();
-  runs_.push_back(*std::move(run));
+  AH_LET(auto run, writer.finish());
+  runs_.push_back(std::move(run));
   sorted_->blocks_.clear();
   sorted_->starts_.clear();
   sorted_->entries_.clear();  // retains the memory for the next run

@@ -73,8 +73,7 @@ Result<int> SpillFile::opened() {
 }
 
 Result<SpillRef> SpillFile::append(const RowBlock& block) {
-  const auto file = opened();
-  if (!file) return file.error();
+  AH_LET(const auto file, opened());
   const Blob stored = pack_block(block.bytes);
   SpillRef ref;
   ref.stored_bytes = stored.size();
@@ -82,7 +81,7 @@ Result<SpillRef> SpillFile::append(const RowBlock& block) {
   ref.rows = block.rows;
   ref.checksum = XXH3_64bits(stored.data(), stored.size());
   ref.offset = end_.fetch_add(ref.stored_bytes, std::memory_order_relaxed);
-  if (const int error = transfer_at(*file, stored.chars(), stored.size(), ref.offset, ::pwrite); error != 0) {
+  if (const int error = transfer_at(file, stored.chars(), stored.size(), ref.offset, ::pwrite); error != 0) {
     return failed("cannot write to", error);
   }
   raw_bytes_.fetch_add(ref.raw_bytes, std::memory_order_relaxed);

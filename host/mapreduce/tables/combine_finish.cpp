@@ -134,22 +134,21 @@ bool CombineTable::write_open(const std::string& row, uint64_t hash, double numb
 }
 
 Status CombineTable::finish_runs(BucketBlocks& out) {
-  auto merged = merge();
-  if (!merged) return std::move(merged).error();
+  AH_LET(auto merged, merge());
   RowReader::Row row;
   std::string open;  // the row, or only its key's bytes when numbers are combined
   double number = 0;
   bool same = false;
   uint64_t hash = 0;
-  for (bool any = false; merged->next(row, same); any = true) {
+  for (bool any = false; merged.next(row, same); any = true) {
     if (same && numbers()) number = combined(number, row.second.number);
     if (same && options_.combine != Combine::script) continue;
     if (any && !write_open(open, hash, number, out)) return out.status();
-    hash = merged->hash_;
+    hash = merged.hash_;
     open.assign(row.begin, numbers() ? row.middle : row.end);
     number = row.second.number;
   }
-  AH_TRY(Status(merged->status()));
+  AH_TRY(Status(merged.status()));
   if (!open.empty() && !write_open(open, hash, number, out)) return out.status();
   return {};
 }

@@ -48,10 +48,9 @@ Status BlockStore::Attempt::append(uint32_t bucket, RowBlock block) {
   figures_.rows += block.rows;
   figures_.bytes += block.bytes.size();
   if (place_ == BlockPlace::disk) {
-    const auto ref = store_->spill_.append(block);
-    if (!ref) return ref.error();
+    AH_LET(const auto ref, store_->spill_.append(block));
     const std::lock_guard lock(store_->mutex_);
-    store_->add(*outputs_[bucket], *ref);
+    store_->add(*outputs_[bucket], ref);
     return {};
   }
   {

@@ -37,10 +37,9 @@ class WordsOfFile final : public RowSource {
     for (;;) {
       add_words(cutter_, batch);
       if (batch.count > 0) return {};
-      auto lines = input_->next();
-      if (!lines) return lines.error();
-      if (lines->empty()) return {};
-      cutter_.begin(*lines);
+      AH_LET(auto lines, input_->next());
+      if (lines.empty()) return {};
+      cutter_.begin(lines);
     }
   }
   uint64_t bytes_read() const noexcept override { return input_->bytes(); }

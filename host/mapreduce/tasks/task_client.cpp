@@ -216,15 +216,14 @@ Result<RowBlock> TaskClient::remote_block(const OutputId& output, ProcessId proc
   const std::array<Address, 1> from = {data_address(process)};
   static constexpr EngineCall kCall{Cause::data, "map-reduce"};
   const Activity activity(node_.stats(), kCall);
-  auto frame = node_.receive(matches, from, "rows of another process");
-  if (!frame) return frame.error();
-  if (frame->kind == mapreduce_kind::missing) {
-    auto missing = read_message<BlocksMissing>(*frame);
-    if (!missing) return malformed(*frame, missing.error().message);
+  AH_LET(auto frame, node_.receive(matches, from, "rows of another process"));
+  if (frame.kind == mapreduce_kind::missing) {
+    auto missing = read_message<BlocksMissing>(frame);
+    if (!missing) return malformed(frame, missing.error().message);
     return Error{Code::peer_lost, "rows of another process cannot be fetched: " + missing->reason};
   }
-  auto fetched = read_message<FetchedBlock>(*frame);
-  if (!fetched) return malformed(*frame, fetched.error().message);
+  auto fetched = read_message<FetchedBlock>(frame);
+  if (!fetched) return malformed(frame, fetched.error().message);
   if (fetched->output != output) return Error{Code::bad_data, "received rows of another output than requested"};
   of = fetched->of;
   return std::move(fetched->block);

@@ -87,9 +87,7 @@ class ScratchRows::Source final : public BlockSource {
   Status next_block(RowBlock& block) override {
     block = {};
     if (at_ == blocks_) return {};
-    auto got = rows_->store_.block(rows_->id_, at_++);
-    if (!got) return got.error();
-    block = std::move(*got);
+    AH_LET(block, rows_->store_.block(rows_->id_, at_++));
     return {};
   }
 
