@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/transfer.hpp"
 
 namespace actorhost {
@@ -20,7 +21,7 @@ constexpr size_t kLongestLine = size_t{16} << 10;
 constexpr size_t kLongestFile = size_t{16} << 20;  // only this much of the file's end is read
 
 /// The file, opened, locked, and readable only by its owner.
-class LockedFile {
+class LockedFile : private NonCopyable {
  public:
   explicit LockedFile(const std::string& path) {
     std::error_code ignored;
@@ -31,8 +32,6 @@ class LockedFile {
   ~LockedFile() {
     if (fd_ >= 0) ::close(fd_);
   }
-  LockedFile(const LockedFile&) = delete;
-  LockedFile& operator=(const LockedFile&) = delete;
 
   int error() const { return error_; }
 

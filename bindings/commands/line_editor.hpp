@@ -8,11 +8,12 @@
 #include <string>
 #include <string_view>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 
 namespace actorhost {
 
-class LineEditor {
+class LineEditor : private NonCopyable {
  public:
   /// The result of the Tab key: text to insert at the cursor, and lines to show above the prompt. Either may be empty.
   struct Completion {
@@ -38,8 +39,6 @@ class LineEditor {
   /// in `file` (an empty name: nowhere), one entry per line, the last `most` entries.
   static Result<std::unique_ptr<LineEditor>> open(const std::string& file, size_t most);
   ~LineEditor();
-  LineEditor(const LineEditor&) = delete;
-  LineEditor& operator=(const LineEditor&) = delete;
 
   /// Shows the prompt and blocks until the user has entered a line.
   Read read(const std::string& prompt, Calls calls);

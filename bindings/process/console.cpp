@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/printable.hpp"
 
 namespace actorhost {
@@ -38,7 +39,7 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 /// Holds this process's turn to write during its lifetime; -1: no other process writes. A process that was suspended
 /// while it wrote does not release its turn: then the others write without a turn after `kTurn`, and `wait` is false
 /// until a turn succeeds again.
-class Turn {
+class Turn : private NonCopyable {
  public:
   Turn(int lock, bool& wait) : lock_(lock) {
     if (lock_ < 0) return;
@@ -52,8 +53,6 @@ class Turn {
   ~Turn() {
     if (lock_ >= 0) set(F_UNLCK);
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
 
  private:
   static constexpr double kTurn = 1;  // seconds
@@ -69,7 +68,7 @@ class Turn {
 };
 
 /// Blocks SIGPIPE for this thread during its lifetime.
-class NoBrokenPipe {
+class NoBrokenPipe : private NonCopyable {
  public:
   explicit NoBrokenPipe(bool wanted) : wanted_(wanted) {
     if (!wanted_) return;
@@ -84,8 +83,6 @@ class NoBrokenPipe {
     }
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
-  NoBrokenPipe(const NoBrokenPipe&) = delete;
-  NoBrokenPipe& operator=(const NoBrokenPipe&) = delete;
 
  private:
   const bool wanted_;

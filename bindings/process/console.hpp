@@ -14,15 +14,15 @@
 #include <string_view>
 #include <thread>
 
+#include "host/base/non_copyable.hpp"
+
 namespace actorhost {
 
-class Console {
+class Console : private NonCopyable {
  public:
   Console();
   /// Removes the status line and writes the pending lines.
   ~Console();
-  Console(const Console&) = delete;
-  Console& operator=(const Console&) = delete;
 
   void out(std::string_view line);
   /// Writes a line of errors or of the log: escapes control characters, preserves newlines.

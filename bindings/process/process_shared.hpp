@@ -13,6 +13,7 @@
 
 #include "bindings/include/actorhost.hpp"
 #include "bindings/process/console.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/base/series.hpp"
 #include "host/cluster/look/barrier_board.hpp"
 #include "host/cluster/service_thread.hpp"
@@ -31,7 +32,7 @@
 namespace actorhost {
 
 /// A process's courier with its tasks. Add a new task as a member behind the courier, before `start`.
-struct CourierWithTasks {
+struct CourierWithTasks : private NonCopyable {
   CourierWithTasks(Cluster& cluster, const Clock& clock, Log& log)
       : courier(cluster, clock, log, courier_address(cluster.process())),
         locks(courier),
@@ -42,8 +43,6 @@ struct CourierWithTasks {
     courier.start();
   }
   ~CourierWithTasks() { courier.stop(); }
-  CourierWithTasks(const CourierWithTasks&) = delete;
-  CourierWithTasks& operator=(const CourierWithTasks&) = delete;
 
   ServiceThread courier;
   LockService locks;

@@ -9,16 +9,15 @@
 
 #include <sys/types.h>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 
 namespace actorhost {
 
-class WorkerPool {
+class WorkerPool : private NonCopyable {
  public:
   WorkerPool() = default;
   ~WorkerPool();  // kills the workers
-  WorkerPool(const WorkerPool&) = delete;
-  WorkerPool& operator=(const WorkerPool&) = delete;
 
   /// Starts this program with `args`; returns the worker's number, from 0.
   Result<size_t> spawn(const std::vector<std::string>& args);

@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 
 namespace actorhost {
@@ -31,12 +32,10 @@ struct ChildPlace {
   void report_started();
 };
 
-class ChildSupervisor {
+class ChildSupervisor : private NonCopyable {
  public:
   ChildSupervisor();
   ~ChildSupervisor();  // kills the remaining children
-  ChildSupervisor(const ChildSupervisor&) = delete;
-  ChildSupervisor& operator=(const ChildSupervisor&) = delete;
 
   /// Starts this program with `args`, once for each place. The children ignore Ctrl-C, because the parent handles it.
   Status spawn(const std::vector<std::string>& args, std::vector<ChildPlace> places);

@@ -8,18 +8,15 @@
 
 #include "bindings/process/run_options.hpp"
 #include "bindings/run/host_place.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/cluster.hpp"
 
 namespace actorhost {
 
 class RunJoin {
  public:
-  class Opener {
+  class Opener : public Interface {
    public:
-    Opener() = default;
-    Opener(const Opener&) = delete;
-    Opener& operator=(const Opener&) = delete;
-    virtual ~Opener() = default;
     /// Makes this process a part of the run, up to the run's start.
     virtual Status open_cluster(ClusterConfig config) = 0;
     /// Whether this process has a cluster; also true if open_cluster has failed after it had joined.

@@ -11,9 +11,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "host/base/non_copyable.hpp"
+
 namespace actorhost {
 
-class SignalWatch {
+class SignalWatch : private NonCopyable {
  public:
   explicit SignalWatch(bool wanted, bool child = false)
       : done_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), posted_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -33,8 +35,6 @@ class SignalWatch {
     ::close(signals_);
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
-  SignalWatch(const SignalWatch&) = delete;
-  SignalWatch& operator=(const SignalWatch&) = delete;
 
   /// The received signal; 0 after `finish` or after the time has passed. -1 milliseconds waits forever.
   int wait(int milliseconds) const {

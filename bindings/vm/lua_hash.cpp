@@ -9,6 +9,7 @@
 #include "bindings/vm/lua_codec.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "bindings/vm/value_walker.hpp"
+#include "host/base/non_copyable.hpp"
 
 // The hashed bytes, with tables in key order: numbers, then strings by bytes, then false and true.
 //
@@ -33,15 +34,13 @@ struct Key {
   }
 };
 
-class Hasher : private ValueWalker {
+class Hasher : private ValueWalker, private NonCopyable {
  public:
   Hasher(lua_State* L, const char* name, const ValueLimits& limits)
       : ValueWalker(L, name, limits), digest_(XXH64_createState()) {
     XXH64_reset(digest_, 0);
   }
   ~Hasher() { XXH64_freeState(digest_); }
-  Hasher(const Hasher&) = delete;
-  Hasher& operator=(const Hasher&) = delete;
 
   Result<uint64_t> hash(int index) {
     const int top = lua_gettop(L_);

@@ -27,6 +27,7 @@
 
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 
 struct lua_State;
@@ -41,12 +42,8 @@ struct ModuleText {
 };
 
 /// Finds a job's modules for `require`. Called on the Vm's thread; must outlive the Vm.
-class ModuleSource {
+class ModuleSource : public Interface {
  public:
-  ModuleSource() = default;
-  ModuleSource(const ModuleSource&) = delete;
-  ModuleSource& operator=(const ModuleSource&) = delete;
-  virtual ~ModuleSource() = default;
   /// Returns the text of module `name` ("lib.util"), or no value for an unknown module: `require` then tries the next
   /// loader. Returns an error for an unusable module (unreadable, or its hash differs from the cluster's): `require`
   /// raises it.
@@ -69,14 +66,12 @@ struct VmConfig {
   std::function<void()> wake;  // ends a blocked engine call; request_stop calls it on any thread
 };
 
-class Vm {
+class Vm : private NonCopyable {
  public:
   /// Opens libraries and modules. Fails when memory runs out or a standard library module fails.
   static Result<std::unique_ptr<Vm>> create(VmConfig config);
   /// Runs finalizers and closes the state.
   ~Vm();
-  Vm(const Vm&) = delete;
-  Vm& operator=(const Vm&) = delete;
 
   /// The Vm of `L`, which is its main state or one of its coroutines.
   static Vm& from(lua_State* L);
@@ -107,23 +102,19 @@ class Vm {
   /// postpones the end.
   void notify_cut();
   /// Disables the cut flag during its lifetime, for sections that must not end half-way.
-  class NoCut {
+  class NoCut : private NonCopyable {
    public:
     explicit NoCut(Vm& vm) : vm_(vm) { vm_.no_cut_count_.fetch_add(1, std::memory_order_relaxed); }
     ~NoCut() { vm_.no_cut_count_.fetch_sub(1, std::memory_order_relaxed); }
-    NoCut(const NoCut&) = delete;
-    NoCut& operator=(const NoCut&) = delete;
 
    private:
     Vm& vm_;
   };
   /// Lets code set a hook by debug.sethook during its lifetime; restores the previous hook. On the Vm's thread.
-  class SavedHook {
+  class SavedHook : private NonCopyable {
    public:
     SavedHook(Vm& vm, lua_State* on);
     ~SavedHook();
-    SavedHook(const SavedHook&) = delete;
-    SavedHook& operator=(const SavedHook&) = delete;
 
    private:
     Vm& vm_;

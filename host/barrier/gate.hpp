@@ -10,6 +10,7 @@
 #include "host/barrier/progress.hpp"
 #include "host/barrier/progress_sample.hpp"
 #include "host/base/clock.hpp"
+#include "host/base/non_copyable.hpp"
 
 namespace actorhost {
 
@@ -37,13 +38,8 @@ struct PartialSight {
   bool aggregates = false;  // it sees no single clock: seen.lowest is the minimum of all, and there are no slots
 };
 
-class BarrierRule {
+class BarrierRule : public Interface {
  public:
-  BarrierRule() = default;
-  BarrierRule(const BarrierRule&) = delete;
-  BarrierRule& operator=(const BarrierRule&) = delete;
-  virtual ~BarrierRule() = default;
-
   /// Writes a decision for each of `requesters` to out[0 .. requesters.size()-1]. The slots are current slots of
   /// `progress`. An error (the rule raised) is final: the run cannot continue with this rule.
   virtual Status decide(const Progress& progress, std::span<const Slot> requesters, double now,

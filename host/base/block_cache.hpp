@@ -9,9 +9,11 @@
 #include <list>
 #include <mutex>
 
+#include "host/base/non_copyable.hpp"
+
 namespace actorhost {
 
-class BlockCache {
+class BlockCache : private NonCopyable {
  public:
   /// Smaller blocks belong to the allocator.
   static constexpr size_t kMinBytes = size_t{64} << 10;
@@ -22,8 +24,6 @@ class BlockCache {
   /// as a garbage collector does, can then reuse all of them.
   explicit BlockCache(size_t floor_bytes = size_t{64} << 20) : floor_bytes_(floor_bytes) {}
   ~BlockCache();
-  BlockCache(const BlockCache&) = delete;
-  BlockCache& operator=(const BlockCache&) = delete;
 
   struct Block {
     std::byte* data = nullptr;

@@ -5,16 +5,14 @@
 #include <atomic>
 #include <limits>
 
+#include "host/base/non_copyable.hpp"
+
 namespace actorhost {
 
 inline constexpr double kForever = std::numeric_limits<double>::infinity();
 
-class Clock {
+class Clock : public Interface {
  public:
-  Clock() = default;
-  Clock(const Clock&) = delete;
-  Clock& operator=(const Clock&) = delete;
-  virtual ~Clock() = default;
   /// Seconds since a fixed point; never decreases. Thread-safe.
   virtual double now() const noexcept = 0;
 };

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
+
 namespace actorhost {
 
 enum class LogLevel { trace, debug, info, warn, error, off };
@@ -27,7 +29,7 @@ struct LogLine {
   std::string words() const { return source.empty() ? text : source + ": " + text; }
 };
 
-class Log {
+class Log : private NonCopyable {
  public:
   using Sink = std::function<void(const LogLine&)>;
   /// The number of retained lines, and the retained bytes of each.
@@ -39,8 +41,6 @@ class Log {
   /// Passes each finished line to `sink` instead (tests, embedding). `sink` is called under a lock.
   Log(LogLevel level, Sink sink);
   ~Log();
-  Log(const Log&) = delete;
-  Log& operator=(const Log&) = delete;
 
   bool enabled(LogLevel level) const noexcept { return level >= level_; }
   LogLevel level() const noexcept { return level_; }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "host/base/histogram.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/base/span_ring.hpp"
 #include "host/base/tally.hpp"
 
@@ -149,7 +150,7 @@ class NodeStats {
 };
 
 /// Marks the node as in `call` for its own lifetime.
-class Activity {
+class Activity : private NonCopyable {
  public:
   Activity(NodeStats& stats, const EngineCall& call) noexcept
       : stats_(stats), before_(stats.call_.load(std::memory_order_relaxed)), begun_(stats.span_begin()) {
@@ -160,8 +161,6 @@ class Activity {
     if (SpanSink* spans = stats_.spans()) record_span(*spans);
     stats_.set_call(before_);
   }
-  Activity(const Activity&) = delete;
-  Activity& operator=(const Activity&) = delete;
 
  private:
   void record_span(SpanSink& spans) const;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "host/base/non_copyable.hpp"
+
 namespace actorhost {
 
 /// The begin of an activity that started before the recording or the first poll.
@@ -21,12 +23,8 @@ struct TimeSpan {
   static void fields(auto& m, auto&& field) { field(m.name, m.category, m.begin, m.end, m.number); }
 };
 
-class SpanSink {
+class SpanSink : public Interface {
  public:
-  SpanSink() = default;
-  SpanSink(const SpanSink&) = delete;
-  SpanSink& operator=(const SpanSink&) = delete;
-  virtual ~SpanSink() = default;
   virtual double now() const = 0;
   virtual void put(TimeSpan span) = 0;
 };

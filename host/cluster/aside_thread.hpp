@@ -9,14 +9,14 @@
 #include <thread>
 #include <utility>
 
+#include "host/base/non_copyable.hpp"
+
 namespace actorhost {
 
-class AsideThread {
+class AsideThread : private NonCopyable {
  public:
   AsideThread() = default;
   ~AsideThread() { stop(); }
-  AsideThread(const AsideThread&) = delete;
-  AsideThread& operator=(const AsideThread&) = delete;
 
   void run(std::function<void()> work) {
     {

@@ -16,6 +16,7 @@
 
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/aside_thread.hpp"
 #include "host/cluster/cluster_member.hpp"
 #include "host/cluster/coordinator/coordinator.hpp"
@@ -57,12 +58,8 @@ struct ClusterConfig {
   std::map<std::string, std::string> about = {};  // further facts about the run, for observers
 };
 
-class ClusterEvents {
+class ClusterEvents : public Interface {
  public:
-  ClusterEvents() = default;
-  ClusterEvents(const ClusterEvents&) = delete;
-  ClusterEvents& operator=(const ClusterEvents&) = delete;
-  virtual ~ClusterEvents() = default;
   /// The membership or the end has changed: waiting nodes should check again.
   virtual void cluster_changed() = 0;
   /// Process 0 only. True: shards that can serve action `action` are attached to the transport. False: the shards of an

@@ -11,6 +11,7 @@
 
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/coordinator_lease.hpp"
 #include "host/cluster/election.hpp"
 #include "host/cluster/failure_detector.hpp"
@@ -20,13 +21,8 @@
 
 namespace actorhost {
 
-class ClusterMemberOutput {
+class ClusterMemberOutput : public Interface {
  public:
-  ClusterMemberOutput() = default;
-  ClusterMemberOutput(const ClusterMemberOutput&) = delete;
-  ClusterMemberOutput& operator=(const ClusterMemberOutput&) = delete;
-  virtual ~ClusterMemberOutput() = default;
-
   /// A committed table.
   virtual void adopt(MembershipPtr table) = 0;
   /// A request of the coordinator: for this process's report, or for its nodes.

@@ -18,6 +18,7 @@
 
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/cluster_messages.hpp"
 #include "host/cluster/coordinator_lease.hpp"
 #include "host/cluster/failure_detector.hpp"
@@ -39,13 +40,8 @@ struct Takeover {
 };
 
 /// The links of a process to other members, for the passive machines of a member.
-class MemberLinks {
+class MemberLinks : public Interface {
  public:
-  MemberLinks() = default;
-  MemberLinks(const MemberLinks&) = delete;
-  MemberLinks& operator=(const MemberLinks&) = delete;
-  virtual ~MemberLinks() = default;
-
   virtual void send_on(LinkId link, Frame&& frame) = 0;
   virtual void heartbeat(LinkId link) = 0;
   virtual void close_link(LinkId link, const std::string& reason) = 0;
@@ -60,13 +56,8 @@ class MemberLinks {
   virtual void prove_dead(ProcessId process, const std::string& url) = 0;
 };
 
-class ElectionOutput {
+class ElectionOutput : public Interface {
  public:
-  ElectionOutput() = default;
-  ElectionOutput(const ElectionOutput&) = delete;
-  ElectionOutput& operator=(const ElectionOutput&) = delete;
-  virtual ~ElectionOutput() = default;
-
   /// This process's JoinMessage and its workers, for a candidate.
   virtual AttachMessage own_state() const = 0;
   /// There is a new coordinator. `waiting`: links of processes that have attached to this one.

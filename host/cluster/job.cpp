@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/transfer.hpp"
 
 namespace actorhost {
@@ -20,11 +21,9 @@ namespace {
 
 constexpr size_t kMaxSource = size_t{16} << 20;  // bytes
 
-class Descriptor {
+class Descriptor : private NonCopyable {
  public:
   explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 
 namespace actorhost {
@@ -19,12 +20,10 @@ struct SourceText {
   std::string chunk;  // name in messages, relative to the script's folder: "lib/rules.lua"
 };
 
-class JobSource {
+class JobSource : private NonCopyable {
  public:
   JobSource() = default;
   JobSource(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {}
-  JobSource(const JobSource&) = delete;
-  JobSource& operator=(const JobSource&) = delete;
 
   /// Reads the script, which may be a pipe, and searches modules in its folder. Code::bad_argument if it cannot be read
   /// or has more than 16 MiB.

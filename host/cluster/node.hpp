@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/cluster.hpp"
 #include "host/net/port.hpp"
 
@@ -24,12 +25,8 @@ namespace actorhost {
 enum class Role { worker, server };
 
 /// Runs observers' chunks for a node (ChunkScheduler), on the node's thread.
-class ChunkRunner {
+class ChunkRunner : public Interface {
  public:
-  ChunkRunner() = default;
-  ChunkRunner(const ChunkRunner&) = delete;
-  ChunkRunner& operator=(const ChunkRunner&) = delete;
-  virtual ~ChunkRunner() = default;
   /// Whether chunks may run now: not during a callback with a time limit.
   virtual bool may_run_chunks() = 0;
   /// Runs the pending chunks. It may use the node, except for collectives and actions.
@@ -91,12 +88,10 @@ class Node {
   /// A chunk runs within a wait: the node is inside another call.
   bool in_chunk() const noexcept { return in_chunk_; }
   /// While it lives, no wait runs chunks: for code that must not call Lua.
-  class NoChunks {
+  class NoChunks : private NonCopyable {
    public:
     explicit NoChunks(Node& node) : node_(node), before_(std::exchange(node.no_chunks_, true)) {}
     ~NoChunks() { node_.no_chunks_ = before_; }
-    NoChunks(const NoChunks&) = delete;
-    NoChunks& operator=(const NoChunks&) = delete;
 
    private:
     Node& node_;
@@ -130,13 +125,11 @@ class Node {
   Status check_first_coordinator(const std::string& what) const;
   /// While it lives, waits end with Code::peer_lost once the run's first coordinator has failed: for engines that need
   /// services of that coordinator.
-  class RequiresFirstCoordinator {
+  class RequiresFirstCoordinator : private NonCopyable {
    public:
     RequiresFirstCoordinator(Node& node, const char* what)
         : node_(node), before_(std::exchange(node.needs_first_coordinator_, what)) {}
     ~RequiresFirstCoordinator() { node_.needs_first_coordinator_ = before_; }
-    RequiresFirstCoordinator(const RequiresFirstCoordinator&) = delete;
-    RequiresFirstCoordinator& operator=(const RequiresFirstCoordinator&) = delete;
 
    private:
     Node& node_;

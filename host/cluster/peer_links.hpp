@@ -11,18 +11,14 @@
 #include <set>
 #include <string>
 
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/membership.hpp"
 #include "host/net/link.hpp"
 
 namespace actorhost {
 
-class PeerLinkOutput {
+class PeerLinkOutput : public Interface {
  public:
-  PeerLinkOutput() = default;
-  PeerLinkOutput(const PeerLinkOutput&) = delete;
-  PeerLinkOutput& operator=(const PeerLinkOutput&) = delete;
-  virtual ~PeerLinkOutput() = default;
-
   /// Starts to dial; `dialled` or `dial_failed` reports the result later.
   virtual void dial(ProcessId process, const std::string& url) = 0;
   /// Requests through the coordinator that `process` dials this process.

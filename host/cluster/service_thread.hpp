@@ -20,19 +20,15 @@
 
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/cluster.hpp"
 #include "host/cluster/outbox.hpp"
 
 namespace actorhost {
 
 /// Work of one kind. All calls run on the service's thread, one at a time. Tasks of a courier must not block.
-class ServiceTask {
+class ServiceTask : public Interface {
  public:
-  ServiceTask() = default;
-  ServiceTask(const ServiceTask&) = delete;
-  ServiceTask& operator=(const ServiceTask&) = delete;
-  virtual ~ServiceTask() = default;
-
   /// A frame of one of the task's kinds. Its sender may have left, or be a worker that only a newer membership
   /// contains.
   virtual void on_frame(Frame&& frame, double now) = 0;
@@ -43,13 +39,11 @@ class ServiceTask {
   virtual double tick(double now);
 };
 
-class ServiceThread {
+class ServiceThread : private NonCopyable {
  public:
   /// Takes the mailbox that the cluster has attached for `self`.
   ServiceThread(Cluster& cluster, const Clock& clock, Log& log, Address self);
   ~ServiceThread();
-  ServiceThread(const ServiceThread&) = delete;
-  ServiceThread& operator=(const ServiceThread&) = delete;
 
   /// Routes frames of these kinds to `task`. Before `start`.
   void add(const KindRange& kinds, ServiceTask& task);

@@ -6,17 +6,13 @@
 
 #include <set>
 
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/membership.hpp"
 
 namespace actorhost {
 
-class SuccessionOutput {
+class SuccessionOutput : public Interface {
  public:
-  SuccessionOutput() = default;
-  SuccessionOutput(const SuccessionOutput&) = delete;
-  SuccessionOutput& operator=(const SuccessionOutput&) = delete;
-  virtual ~SuccessionOutput() = default;
-
   /// Attaches to a process, which may become the coordinator. False: no route to it.
   virtual bool attach_to(ProcessId process) = 0;
   /// This process is a candidate: it takes over if a majority attaches.

@@ -11,15 +11,15 @@
 #include <thread>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
+
 namespace actorhost::kernel {
 
-class ThreadPool {
+class ThreadPool : private NonCopyable {
  public:
   /// `threads` includes the calling thread: 1 starts no threads.
   explicit ThreadPool(int threads) : threads_(threads) {}
   ~ThreadPool();
-  ThreadPool(const ThreadPool&) = delete;
-  ThreadPool& operator=(const ThreadPool&) = delete;
 
   /// The number given to the constructor.
   int threads() const noexcept { return threads_; }

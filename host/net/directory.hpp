@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 #include "host/net/address_map.hpp"
 #include "host/net/mailbox.hpp"
@@ -17,12 +18,8 @@
 
 namespace actorhost {
 
-class Directory {
+class Directory : private NonCopyable {
  public:
-  Directory() = default;
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-
   /// Code::bad_argument if the address is already attached, Code::interrupted after `close`.
   Status add(Address address, Mailbox& inbox);
   void remove(Address address);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "host/base/clock.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/net/directory.hpp"
 #include "host/net/link_writer.hpp"
 #include "host/net/stream_io.hpp"
@@ -21,7 +22,7 @@ namespace actorhost {
 /// Identifies one connection for its lifetime; never reused. 0: no link.
 using LinkId = uint64_t;
 
-class Link : public std::enable_shared_from_this<Link> {
+class Link : public std::enable_shared_from_this<Link>, private NonCopyable {
  public:
   /// Takes the received frames; false ends the loop.
   using Take = std::function<bool(std::vector<Frame>&)>;
@@ -29,8 +30,6 @@ class Link : public std::enable_shared_from_this<Link> {
   Link(LinkId id, bool dialled, std::unique_ptr<Stream> stream, size_t max_queued_bytes);
 
   ~Link();
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
 
   LinkId id() const noexcept { return id_; }
   bool dialled() const noexcept { return dialled_; }

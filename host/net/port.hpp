@@ -11,25 +11,22 @@
 
 #include "host/base/clock.hpp"
 #include "host/base/node_stats.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/net/mailbox.hpp"
 #include "host/net/transport.hpp"
 
 namespace actorhost {
 
 /// Handles frames of some kinds as soon as a port reads them, whatever the node waits for. Runs on the node's thread.
-class FrameHandler {
+class FrameHandler : public Interface {
  public:
-  FrameHandler() = default;
-  FrameHandler(const FrameHandler&) = delete;
-  FrameHandler& operator=(const FrameHandler&) = delete;
-  virtual ~FrameHandler() = default;
   /// Must not use the port.
   virtual void on_frame(Frame&& frame) = 0;
   /// The node is about to block. Must not use the port.
   virtual void before_wait() = 0;
 };
 
-class Port {
+class Port : private NonCopyable {
  public:
   /// True for a frame that the caller waits for.
   using Match = std::function<bool(const Frame&)>;
@@ -41,8 +38,6 @@ class Port {
   /// contents.
   Port(Transport& transport, Address self, const Clock& clock, std::shared_ptr<Mailbox> attached = nullptr);
   ~Port();
-  Port(const Port&) = delete;
-  Port& operator=(const Port&) = delete;
 
   Address self() const noexcept { return self_; }
   const Clock& clock() const noexcept { return clock_; }

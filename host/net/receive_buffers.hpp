@@ -10,18 +10,15 @@
 #include <string_view>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
 #include "host/wire/frame.hpp"
 
 namespace actorhost {
 
-class ReceiveBuffers {
+class ReceiveBuffers : private NonCopyable {
  public:
   /// Smaller bodies always get their own blocks.
   static constexpr size_t kMinBytes = size_t{64} << 10;
-
-  ReceiveBuffers() = default;
-  ReceiveBuffers(const ReceiveBuffers&) = delete;
-  ReceiveBuffers& operator=(const ReceiveBuffers&) = delete;
 
   /// The link reads the body of the next frame with this kind and tag, and with a meta that begins with `meta`, into
   /// `room`, if the sizes are equal. The link may write to `room` until the frame has arrived, so the owner must not

@@ -7,14 +7,12 @@
 #include <cstdint>
 #include <mutex>
 
+#include "host/base/non_copyable.hpp"
+
 namespace actorhost {
 
-class RwLock {
+class RwLock : private NonCopyable {
  public:
-  RwLock() = default;
-  RwLock(const RwLock&) = delete;
-  RwLock& operator=(const RwLock&) = delete;
-
   void lock_shared() noexcept {
     while ((state_.fetch_add(1, std::memory_order_acquire) & kWriter) != 0) {
       unlock_shared();

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "host/base/clock.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 
 struct nng_aio;
@@ -46,14 +47,12 @@ std::string io_message(const IoResult& result);
 /// The usual causes of a failed TLS handshake.
 inline constexpr const char* kTlsFailed = "TLS failed: a certificate is not trusted, or one end does not use TLS";
 
-class Stream {
+class Stream : private NonCopyable {
  public:
   using Sent = std::function<void(IoResult)>;
 
   Stream(nng_stream* stream, bool tls);
   ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
 
   /// Address of the other end as text, "?" if unknown.
   std::string peer() const;
@@ -112,12 +111,10 @@ enum class PortState : uint8_t {
   unknown,  // no reply in time, or another error
 };
 
-class StreamDialer {
+class StreamDialer : private NonCopyable {
  public:
   static Result<std::unique_ptr<StreamDialer>> make(const std::string& url, const TlsFiles& files);
   ~StreamDialer();
-  StreamDialer(const StreamDialer&) = delete;
-  StreamDialer& operator=(const StreamDialer&) = delete;
 
   /// Tries once; blocks. Code::unreachable, Code::timeout, Code::interrupted (cancelled).
   Result<std::unique_ptr<Stream>> dial(double seconds);
@@ -135,13 +132,11 @@ class StreamDialer {
   nng_aio* aio_ = nullptr;
 };
 
-class StreamListener {
+class StreamListener : private NonCopyable {
  public:
   /// Binds and listens. Code::io if the address is taken or cannot be bound, or if a TLS file is unusable.
   static Result<std::unique_ptr<StreamListener>> open(const std::string& url, const TlsFiles& files);
   ~StreamListener();
-  StreamListener(const StreamListener&) = delete;
-  StreamListener& operator=(const StreamListener&) = delete;
 
   /// The bound address: port 0 is replaced by the chosen port.
   const std::string& url() const noexcept { return url_; }

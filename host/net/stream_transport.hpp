@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "host/base/log.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/net/link.hpp"
 #include "host/net/stream_io.hpp"
 #include "host/net/transport.hpp"
@@ -29,12 +30,8 @@ struct StreamOptions {
   size_t max_parked_bytes = size_t{64} << 20;  // per process without a link
 };
 
-class LinkEvents {
+class LinkEvents : public Interface {
  public:
-  LinkEvents() = default;
-  LinkEvents(const LinkEvents&) = delete;
-  LinkEvents& operator=(const LinkEvents&) = delete;
-  virtual ~LinkEvents() = default;
   /// A connection has proved its token. `dialled`: this end has dialled. `peer`: the remote address as text.
   virtual void on_link_up(LinkId link, bool dialled, const std::string& peer) = 0;
   /// A link has ended ("closed by the peer", "malformed frame: ..."). It delivers no frame afterwards.

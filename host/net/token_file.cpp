@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/transfer.hpp"
 #include "host/net/handshake.hpp"
 
@@ -30,11 +31,9 @@ Error refused(const std::string& path, const std::string& what) {
   return {Code::refused, "token file " + path + ": " + what};
 }
 
-class Descriptor {
+class Descriptor : private NonCopyable {
  public:
   explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }

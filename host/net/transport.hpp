@@ -18,6 +18,7 @@
 #include <functional>
 
 #include "host/base/clock.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 #include "host/net/mailbox.hpp"
 #include "host/wire/frame.hpp"
@@ -26,14 +27,9 @@ namespace actorhost {
 
 constexpr bool is_control(Kind kind) noexcept { return within(kind, kinds_of(Kind::cluster_first)); }
 
-class Transport {
+class Transport : public Interface {
  public:
   using Writes = std::vector<std::function<void()>>;
-
-  Transport() = default;
-  Transport(const Transport&) = delete;
-  Transport& operator=(const Transport&) = delete;
-  virtual ~Transport() = default;
 
   /// Delivers frames for `self` to `inbox` from now on. The mailbox outlives the attachment. Thread-safe.
   virtual Status attach(Address self, Mailbox& inbox) = 0;

@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
 #include "host/overlay/tree_clock.hpp"
 #include "host/overlay/tree_parent_search.hpp"
 #include "host/overlay/tree_role.hpp"
@@ -35,12 +36,10 @@ struct TreeTraffic {
   uint64_t reports = 0, results = 0;
 };
 
-class AggregateTree {
+class AggregateTree : private NonCopyable {
  public:
   AggregateTree(Requests& requests, const Neighbourhood& near, Finder& finder, double now)
       : requests_(requests), near_(near), parents_(now), search_(requests, near, finder, parents_) {}
-  AggregateTree(const AggregateTree&) = delete;
-  AggregateTree& operator=(const AggregateTree&) = delete;
 
   /// As documented at the functions of the same names in Overlay.
   void set_clock(std::optional<uint64_t> clock, uint64_t sum);

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 #include "host/overlay/aggregate_tree.hpp"
 #include "host/overlay/finder.hpp"
@@ -25,7 +26,7 @@
 
 namespace actorhost {
 
-class Overlay {
+class Overlay : private NonCopyable {
  public:
   /// A node that may be live; its ring id is unknown.
   struct Contact {
@@ -35,8 +36,6 @@ class Overlay {
 
   /// `seed` is the run's seed, equal on all nodes.
   Overlay(const Contact& self, uint64_t seed, double now);
-  Overlay(const Overlay&) = delete;
-  Overlay& operator=(const Overlay&) = delete;
 
   /// Finds the overlays of these nodes and merges them with this node's overlay. Retries unresponsive contacts at
   /// growing intervals.

@@ -12,6 +12,7 @@
 
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/page/state_source.hpp"
 
 namespace actorhost {
@@ -22,23 +23,17 @@ using StatePtr = std::shared_ptr<const nlohmann::json>;  // shared by the watche
 const std::vector<std::string>& watched_sections();
 
 /// Called on the thread of StatePoller. The calls may take a while, but must not wait for the run.
-class Watcher {
+class Watcher : public Interface {
  public:
-  Watcher() = default;
-  Watcher(const Watcher&) = delete;
-  Watcher& operator=(const Watcher&) = delete;
-  virtual ~Watcher() = default;
   /// When the watcher wants the next state; kForever: not before it calls `wake`.
   virtual double next_poll() = 0;
   virtual void seen(const StatePtr& state, double now) = 0;
 };
 
-class StatePoller {
+class StatePoller : private NonCopyable {
  public:
   StatePoller(StateSource& source, const Clock& clock, Log& log, std::vector<Watcher*> watchers);
   ~StatePoller();
-  StatePoller(const StatePoller&) = delete;
-  StatePoller& operator=(const StatePoller&) = delete;
 
   /// Reads each watcher's next_poll again.
   void wake();

@@ -6,14 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
+
 namespace actorhost {
 
-class StateSource {
+class StateSource : public Interface {
  public:
-  StateSource() = default;
-  StateSource(const StateSource&) = delete;
-  StateSource& operator=(const StateSource&) = delete;
-  virtual ~StateSource() = default;
   /// Requests the state with these sections besides `run`, `hosts` and `nodes`, and returns at once. Calls `callback`
   /// with one JSON object, on any thread, at most once: an ending run may never reply.
   virtual void request_state(const std::vector<std::string>& sections,

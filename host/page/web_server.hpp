@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 #include "host/cluster/place/endpoint.hpp"
 #include "host/page/web_places.hpp"
@@ -41,25 +42,19 @@ struct WebResponse {
 WebResponse web_sentence(unsigned status, const std::string& sentence);
 
 /// The content of a server. Both functions are called on the server's thread and must not block.
-class WebSite {
+class WebSite : public Interface {
  public:
-  WebSite() = default;
-  WebSite(const WebSite&) = delete;
-  WebSite& operator=(const WebSite&) = delete;
-  virtual ~WebSite() = default;
   virtual WebResponse respond(const WebRequest& request) = 0;
   /// A request has ended, completed or not.
   virtual void on_request_ended(uint64_t request) = 0;
 };
 
-class WebServer {
+class WebServer : private NonCopyable {
  public:
   /// Listens. Code::unsupported: libmicrohttpd cannot be loaded; Code::io: the address is in use or not of this
   /// machine.
   static Result<std::unique_ptr<WebServer>> open(const Endpoint& at, WebSite& site, WebLimits limits = {});
   ~WebServer();
-  WebServer(const WebServer&) = delete;
-  WebServer& operator=(const WebServer&) = delete;
 
   /// The address that it listens on, with the port that the system chose.
   const Endpoint& bound() const noexcept { return bound_; }

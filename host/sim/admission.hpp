@@ -13,17 +13,15 @@
 
 #include "host/barrier/gate.hpp"
 #include "host/barrier/progress_sample.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/sim/clocks.hpp"
 
 namespace actorhost {
 
-class Admission {
+class Admission : public Interface {
  public:
   /// `clocks` must outlive the admission.
   explicit Admission(const Clocks& clocks) : clocks_(clocks) {}
-  Admission(const Admission&) = delete;
-  Admission& operator=(const Admission&) = delete;
-  virtual ~Admission() = default;
 
   /// The clocks count `id` from now on; `id` does not wait.
   virtual void joined(NodeId id) = 0;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "host/base/non_copyable.hpp"
 #include "host/wire/address.hpp"
 
 namespace actorhost {
@@ -32,12 +33,9 @@ struct PeerMessage {
   uint8_t tries = 0;
 };
 
-class PeerProtocol {
+class PeerProtocol : public Interface {
  public:
   explicit PeerProtocol(PeerWorld& world) : world_(world) {}
-  PeerProtocol(const PeerProtocol&) = delete;
-  PeerProtocol& operator=(const PeerProtocol&) = delete;
-  virtual ~PeerProtocol() = default;
 
   /// The clock of a node that joins now.
   virtual int32_t first_step() const;

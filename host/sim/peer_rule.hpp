@@ -6,19 +6,17 @@
 #include <memory>
 
 #include "host/barrier/peer_view.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/sim/admission.hpp"
 
 namespace actorhost {
 
-class PeerRule {
+class PeerRule : public Interface {
  public:
   /// A waiting peer draws a sample of `beta` peers and queries them; `resample` defines when it draws another sample.
   /// Resample::Kind::event is not possible for peers. NativeRule::kAll: there is no sample, and the rule decides from
   /// the minimum clock.
   PeerRule(uint32_t beta, Resample resample) : beta_(beta), resample_(resample) {}
-  PeerRule(const PeerRule&) = delete;
-  PeerRule& operator=(const PeerRule&) = delete;
-  virtual ~PeerRule() = default;
 
   uint32_t beta() const noexcept { return beta_; }
   Resample resample() const noexcept { return resample_; }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "host/base/blob.hpp"
+#include "host/base/non_copyable.hpp"
 
 namespace actorhost {
 
@@ -21,7 +22,7 @@ namespace actorhost {
 /// position.
 using Gather = std::function<int64_t(const void* positions, void* out)>;
 
-class BatchLoader {
+class BatchLoader : private NonCopyable {
  public:
   struct Target {
     Blob block;  // keeps the memory at `to` alive
@@ -37,8 +38,6 @@ class BatchLoader {
   explicit BatchLoader(std::vector<Gather> sources);
   /// Waits until the thread has gathered its current part of a batch; drops all other parts.
   ~BatchLoader();
-  BatchLoader(const BatchLoader&) = delete;
-  BatchLoader& operator=(const BatchLoader&) = delete;
 
   /// Queues a batch. `positions` is an ah_positions, as an array of numbers; there is a target for each source. Does
   /// not block.

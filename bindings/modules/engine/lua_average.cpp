@@ -12,6 +12,7 @@
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"
+#include "host/base/non_copyable.hpp"
 
 namespace actorhost {
 
@@ -20,7 +21,7 @@ namespace {
 constexpr const char* kAverageModule = "actor.average";
 
 /// A worker's part in a session. Used on the Vm's thread; shares the replica with the courier.
-class Averaging {
+class Averaging : private NonCopyable {
  public:
   struct Plan {
     uint32_t session = 0;
@@ -38,8 +39,6 @@ class Averaging {
     replica_->set_wake(node.port().waker());
   }
   ~Averaging() { send_report(Report::Kind::leave); }
-  Averaging(const Averaging&) = delete;
-  Averaging& operator=(const Averaging&) = delete;
 
   /// Joins the session. Waits for the other workers, unless this worker joins late (`fresh`).
   Status join() {
@@ -218,14 +217,12 @@ int unlock(lua_State* L) {
 }
 
 /// Releases the lock when a Lua error passes.
-class UnlockAtEnd {
+class UnlockAtEnd : private NonCopyable {
  public:
   explicit UnlockAtEnd(Averaging& averaging) : averaging_(averaging) {}
   ~UnlockAtEnd() {
     if (averaging_.locked()) (void)averaging_.unlock(false);
   }
-  UnlockAtEnd(const UnlockAtEnd&) = delete;
-  UnlockAtEnd& operator=(const UnlockAtEnd&) = delete;
 
  private:
   Averaging& averaging_;

@@ -10,6 +10,7 @@
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/engine/share/lock_client.hpp"
 
 namespace actorhost {
@@ -82,14 +83,12 @@ int acquire(lua_State* L) {
 }
 
 /// Releases a lock without new values, also when a Lua error passes.
-class GiveLockBack {
+class GiveLockBack : private NonCopyable {
  public:
   explicit GiveLockBack(LockModule& module) : module_(module), handle_(module.handle) {}
   ~GiveLockBack() {
     if (armed_ && module_.handle == handle_) (void)module_.client.release({});
   }
-  GiveLockBack(const GiveLockBack&) = delete;
-  GiveLockBack& operator=(const GiveLockBack&) = delete;
   void disarm() noexcept { armed_ = false; }
 
  private:

@@ -8,6 +8,7 @@
 
 #include "bindings/modules/mapreduce/ffi_mapreduce.h"
 #include "host/base/log.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 #include "host/mapreduce/rows/flat_table.hpp"
 #include "host/mapreduce/rows/short_texts.hpp"
@@ -26,12 +27,8 @@ struct TaskRoom {
 };
 
 /// The engine as seen by a task's streams.
-class TaskPlace {
+class TaskPlace : public Interface {
  public:
-  TaskPlace() = default;
-  TaskPlace(const TaskPlace&) = delete;
-  TaskPlace& operator=(const TaskPlace&) = delete;
-  virtual ~TaskPlace() = default;
   /// With a bucket: that bucket of a wide dependency instead of the task's own.
   virtual Result<std::unique_ptr<RowSource>> needed(uint32_t k, std::optional<uint32_t> bucket) = 0;
   /// The results of all tasks, or of one task.
@@ -61,14 +58,12 @@ struct ah_mr_sink {
 
 namespace actorhost {
 
-class TaskStreams {
+class TaskStreams : private NonCopyable {
  public:
   /// Registers itself for the FFI calls of this thread. `place` must outlive it.
   explicit TaskStreams(TaskPlace& place);
   ~TaskStreams();
   static TaskStreams& of_thread();
-  TaskStreams(const TaskStreams&) = delete;
-  TaskStreams& operator=(const TaskStreams&) = delete;
 
   /// Ends the streams of the last task.
   void begin();

@@ -12,11 +12,13 @@
 #include <string_view>
 #include <thread>
 
+#include "host/base/non_copyable.hpp"
+
 struct ah_admission_batch;
 
 namespace actorhost {
 
-class CallWatchdog {
+class CallWatchdog : private NonCopyable {
  public:
   /// Called on the watchdog's thread when a call exceeds its limit; after a second of grace again at every poll, with
   /// `still` set.
@@ -31,8 +33,6 @@ class CallWatchdog {
 
   CallWatchdog(const Limits& limits, Late late, Long takes_long = {});
   ~CallWatchdog();
-  CallWatchdog(const CallWatchdog&) = delete;
-  CallWatchdog& operator=(const CallWatchdog&) = delete;
 
   /// Changes the limit for rounds of a rule's evaluations and for loading its file.
   void set_limit(double seconds);

@@ -13,6 +13,7 @@
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/error_text.hpp"
 #include "bindings/vm/lua_support.hpp"
+#include "host/base/non_copyable.hpp"
 
 namespace actorhost {
 
@@ -74,7 +75,7 @@ int read_jit_status(lua_State* L) {
 
 /// Disables and flushes the JIT compiler during its lifetime, unless the chunk itself calls jit.on(). Then restores the
 /// compiler and the collector to their previous states, whatever the chunk has done.
-class NothingCompiled {
+class NothingCompiled : private NonCopyable {
  public:
   explicit NothingCompiled(lua_State* L) : L_(L), collected_(lua_gc(L, LUA_GCISRUNNING, 0) != 0) {
     if (lua_cpcall(L_, read_jit_status, &compiled_) != 0) lua_pop(L_, 1);
@@ -86,8 +87,6 @@ class NothingCompiled {
     luaJIT_setmode(L_, 0, LUAJIT_MODE_ENGINE | (compiled_ ? LUAJIT_MODE_ON : LUAJIT_MODE_OFF));
     if (collected_ != (lua_gc(L_, LUA_GCISRUNNING, 0) != 0)) lua_gc(L_, collected_ ? LUA_GCRESTART : LUA_GCSTOP, 0);
   }
-  NothingCompiled(const NothingCompiled&) = delete;
-  NothingCompiled& operator=(const NothingCompiled&) = delete;
 
  private:
   lua_State* L_;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "host/base/log.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/coordinator/action_log.hpp"
 #include "host/cluster/coordinator/rendezvous.hpp"
 #include "host/cluster/coordinator_lease.hpp"
@@ -27,13 +28,8 @@ namespace actorhost {
 
 /// The effects of a coordinator, which its owner carries out. Calls come from within the coordinator's functions and
 /// must not block.
-class CoordinatorOutput {
+class CoordinatorOutput : public Interface {
  public:
-  CoordinatorOutput() = default;
-  CoordinatorOutput(const CoordinatorOutput&) = delete;
-  CoordinatorOutput& operator=(const CoordinatorOutput&) = delete;
-  virtual ~CoordinatorOutput() = default;
-
   virtual void send(Frame&& frame) = 0;                     // to frame.dst
   virtual void send_on(LinkId link, Frame&& frame) = 0;     // to a link that belongs to no process yet
   virtual void assign(LinkId link, ProcessId process) = 0;  // the link belongs to this process from now on

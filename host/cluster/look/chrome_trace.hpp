@@ -10,13 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/record_file.hpp"
 #include "host/base/span_sink.hpp"
 #include "host/wire/address.hpp"
 
 namespace actorhost {
 
-class ChromeTrace {
+class ChromeTrace : private NonCopyable {
  public:
   /// Drops later spans, and logs a warning once.
   static constexpr size_t kMostSpans = 2'000'000;
@@ -24,8 +25,6 @@ class ChromeTrace {
   /// Fails as RecordFile does.
   static Result<std::unique_ptr<ChromeTrace>> open(const std::string& path, Log& log, double now);
   ~ChromeTrace();
-  ChromeTrace(const ChromeTrace&) = delete;
-  ChromeTrace& operator=(const ChromeTrace&) = delete;
 
   /// Adds the spans of node `name` of a process on `host`. The process sent them at `sent` on its own clock, and they
   /// arrived at `now`. The difference converts their times to this process's clock.

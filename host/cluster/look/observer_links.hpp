@@ -15,6 +15,7 @@
 
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/cluster_messages.hpp"
 #include "host/cluster/look/chrome_trace.hpp"
 #include "host/cluster/look/console_hub.hpp"
@@ -23,12 +24,10 @@
 
 namespace actorhost {
 
-class ObserverLinks {
+class ObserverLinks : private NonCopyable {
  public:
   /// `member_of`: the process of a link to a member; kNoProcess for other links.
   ObserverLinks(Observers::Sources sources, std::function<ProcessId(LinkId)> member_of, const Clock& clock, Log& log);
-  ObserverLinks(const ObserverLinks&) = delete;
-  ObserverLinks& operator=(const ObserverLinks&) = delete;
 
   /// The transport of the run, if it has sockets. Before the service thread starts.
   void use(StreamTransport* stream) noexcept { stream_ = stream; }

@@ -9,6 +9,7 @@
 #include <locale.h>
 #include <unistd.h>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/printable.hpp"
 #include "host/base/utf8.hpp"
 #include "host/data/file/atomic_file.hpp"
@@ -50,13 +51,11 @@ Status check_name(std::string_view name) {
 }
 
 /// During its lifetime libarchive treats names as UTF-8 and flags non-ASCII names: it uses the thread's locale.
-class Utf8Names {
+class Utf8Names : private NonCopyable {
  public:
   Utf8Names() noexcept : names_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
     if (names_ != nullptr) before_ = ::uselocale(names_);
   }
-  Utf8Names(const Utf8Names&) = delete;
-  Utf8Names& operator=(const Utf8Names&) = delete;
   ~Utf8Names() {
     if (names_ == nullptr) return;
     ::uselocale(before_);

@@ -5,17 +5,13 @@
 #include <cstddef>
 #include <span>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 
 namespace actorhost {
 
-class ByteSource {
+class ByteSource : public Interface {
  public:
-  ByteSource() = default;
-  ByteSource(const ByteSource&) = delete;
-  ByteSource& operator=(const ByteSource&) = delete;
-  virtual ~ByteSource() = default;
-
   /// Reads up to `out.size()` bytes; 0 only at the end, or for an empty `out`. Blocks on the disk. An error names the
   /// file and the offset and ends the source.
   virtual Result<size_t> read(std::span<std::byte> out) = 0;

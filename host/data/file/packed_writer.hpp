@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 
 namespace actorhost {
@@ -17,13 +18,10 @@ FilePacking packing_of_name(std::string_view name) noexcept;
 /// ".gz", ...; "" for none.
 std::string_view extension_of(FilePacking packing) noexcept;
 
-class PackedWriter {
+class PackedWriter : private NonCopyable {
  public:
   /// Creates or truncates the file.
   static Result<std::unique_ptr<PackedWriter>> open(const std::filesystem::path& path, FilePacking packing);
-  PackedWriter() = default;
-  PackedWriter(const PackedWriter&) = delete;
-  PackedWriter& operator=(const PackedWriter&) = delete;
   /// Without `close` the file is truncated at an arbitrary place.
   virtual ~PackedWriter() = default;
 

@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
 #include "host/engine/average/average_messages.hpp"
 #include "host/engine/average/average_model.hpp"
 #include "host/engine/collective/schedule_run.hpp"
@@ -23,15 +24,10 @@ namespace actorhost {
 /// The copies of a process's models in a round.
 using AverageCopies = std::map<NodeId, Blob>;
 
-class AverageMover {
+class AverageMover : public Interface {
  public:
   /// Sends elements of `source`, from `begin` of a segment on, to a process.
   using Send = std::function<void(ProcessId to, uint32_t source, uint8_t segment, uint64_t begin, Blob body)>;
-
-  AverageMover() = default;
-  AverageMover(const AverageMover&) = delete;
-  AverageMover& operator=(const AverageMover&) = delete;
-  virtual ~AverageMover() = default;
 
   /// Does some work that needs no other process; true if more remains.
   virtual bool work() = 0;

@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/membership.hpp"
 #include "host/engine/collective/call_clock.hpp"
 #include "host/engine/collective/call_spec.hpp"
@@ -27,14 +28,12 @@
 
 namespace actorhost {
 
-class CollectiveCall {
+class CollectiveCall : private NonCopyable {
  public:
   /// The call of the rank at place `group.me`: a LeaderCall at place 0, a MemberCall elsewhere.
   static std::unique_ptr<CollectiveCall> make(CallSpec spec, CallGroup group, CallWiring wiring,
                                               const CallClock& clock = CallClock());
   virtual ~CollectiveCall() = default;
-  CollectiveCall(const CollectiveCall&) = delete;
-  CollectiveCall& operator=(const CollectiveCall&) = delete;
 
   Status begin();
   /// Delivers a frame of this call from a member.

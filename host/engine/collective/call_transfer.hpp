@@ -8,12 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
 #include "host/engine/collective/call_spec.hpp"
 #include "host/engine/collective/schedule_run.hpp"
 
 namespace actorhost {
 
-class CallTransfer {
+class CallTransfer : private NonCopyable {
  public:
   using Frames = std::vector<std::pair<uint32_t, Frame>>;
 
@@ -23,8 +24,6 @@ class CallTransfer {
                CallResult& result) noexcept
       : spec_(spec), group_(group), wiring_(wiring), loans_(loans), result_(result) {}
   ~CallTransfer() { expect_nothing(); }
-  CallTransfer(const CallTransfer&) = delete;
-  CallTransfer& operator=(const CallTransfer&) = delete;
 
   /// Reserves the memory of an exchange's parts before they arrive, so that a link can read them directly into place.
   void expect_parts();

@@ -4,19 +4,15 @@
 
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/node.hpp"
 #include "host/engine/param/param_messages.hpp"
 #include "host/net/port.hpp"
 
 namespace actorhost {
 
-class ParamChannel {
+class ParamChannel : public Interface {
  public:
-  ParamChannel() = default;
-  ParamChannel(const ParamChannel&) = delete;
-  ParamChannel& operator=(const ParamChannel&) = delete;
-  virtual ~ParamChannel() = default;
-
   virtual Address self() const = 0;
   virtual double now() const = 0;
   /// Blocks until there is room, or until `deadline`.

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "host/barrier/gate.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/engine/param/push_merger.hpp"
 #include "host/engine/param/run_checkpoints.hpp"
 #include "host/engine/param/run_log.hpp"
@@ -59,12 +60,10 @@ struct ControllerConfig {
   bool keeps_tasks = false;      // the policy keeps account of numbered tasks; checkpoints contain its state
 };
 
-class ParamController {
+class ParamController : private NonCopyable {
  public:
   ParamController(const ControllerConfig& config, BarrierRule& rule, ParamShard& own, Log& log,
                   std::vector<Frame>& out);
-  ParamController(const ParamController&) = delete;
-  ParamController& operator=(const ParamController&) = delete;
 
   void on_ready(NodeId id, double now);
   /// The push of step `step` is complete. `seconds` and `traffic` are the worker's own measurements: its working time

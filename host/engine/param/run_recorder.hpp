@@ -8,6 +8,7 @@
 #include "host/barrier/gate.hpp"
 #include "host/barrier/progress.hpp"
 #include "host/base/log.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/look/barrier_board.hpp"
 #include "host/engine/param/trace.hpp"
 
@@ -31,7 +32,7 @@ struct RecordedWorker {
   }
 };
 
-class RunRecorder {
+class RunRecorder : private NonCopyable {
  public:
   /// Shows the run on the board. `trace` and `board` may be null and outlive the recorder.
   RunRecorder(uint32_t run, std::string barrier, ParamTrace* trace, BarrierBoard* board, Log& log);
@@ -39,8 +40,6 @@ class RunRecorder {
   ~RunRecorder() {
     if (trace_ != nullptr) trace_->flush();
   }
-  RunRecorder(const RunRecorder&) = delete;
-  RunRecorder& operator=(const RunRecorder&) = delete;
 
   /// Whether the trace records; false once the run is stopped.
   bool records() const noexcept { return recording_; }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "host/base/log.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/engine/param/param_messages.hpp"
 #include "host/engine/values/message_assembler.hpp"
 #include "host/engine/values/param_store.hpp"
@@ -37,12 +38,8 @@ struct RunState {
 };
 
 /// Receives snapshots for checkpoints. Called by the shards' threads; takes over the blobs without copying.
-class CheckpointSink {
+class CheckpointSink : public Interface {
  public:
-  CheckpointSink() = default;
-  CheckpointSink(const CheckpointSink&) = delete;
-  CheckpointSink& operator=(const CheckpointSink&) = delete;
-  virtual ~CheckpointSink() = default;
   /// Shard 0's decision, before any shard adds its part.
   virtual void begin(const RunState& state) = 0;
   virtual void add(uint64_t number, uint32_t shard, std::vector<std::pair<ParamKey, Stored>> values) = 0;

@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "host/base/clock.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/base/record_file.hpp"
 #include "host/base/result.hpp"
 #include "host/wire/address.hpp"
 
 namespace actorhost {
 
-class ParamTrace {
+class ParamTrace : private NonCopyable {
  public:
   static constexpr double kFlushSeconds = 0.5;
   static constexpr size_t kFlushBytes = size_t{64} << 10;
@@ -29,8 +30,6 @@ class ParamTrace {
   /// `keys` are written as `# key=value` lines before the first run's own keys. Errors as in RecordFile.
   static Result<std::unique_ptr<ParamTrace>> open(const std::string& path, Keys keys, Log& log);
   ~ParamTrace();
-  ParamTrace(const ParamTrace&) = delete;
-  ParamTrace& operator=(const ParamTrace&) = delete;
 
   /// Begins the next run, with the run's own keys.
   void begin_run(const Keys& keys, double now);

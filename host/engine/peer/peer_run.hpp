@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/look/barrier_board.hpp"
 #include "host/engine/peer/peer_bridge.hpp"
 #include "host/engine/peer/peer_gate.hpp"
@@ -33,7 +34,7 @@ struct PeerSummary {
   PeerTraffic sent;  // messages, during the run
 };
 
-class PeerRun {
+class PeerRun : private NonCopyable {
  public:
   struct Config {
     RunId run = 0;
@@ -47,8 +48,6 @@ class PeerRun {
   using Batch = std::vector<PullEntry>;
 
   explicit PeerRun(PeerBridge& bridge) : bridge_(bridge), gate_(bridge.node().index()) {}
-  PeerRun(const PeerRun&) = delete;
-  PeerRun& operator=(const PeerRun&) = delete;
 
   // Values, at any time.
 
@@ -98,12 +97,10 @@ class PeerRun {
   enum class Phase : uint8_t { none, begin, ready, pass, fetch, push, stop, settle };
 
   /// Marks the node as waiting in the run for the lifetime of this object.
-  class InWait {
+  class InWait : private NonCopyable {
    public:
     explicit InWait(PeerRun& run);
     ~InWait();
-    InWait(const InWait&) = delete;
-    InWait& operator=(const InWait&) = delete;
 
    private:
     static constexpr EngineCall kCall{Cause::peer, "peer.run"};

@@ -12,19 +12,18 @@
 #include <string>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/node.hpp"
 #include "host/engine/share/lock_service.hpp"
 
 namespace actorhost {
 
-class LockClient {
+class LockClient : private NonCopyable {
  public:
   /// `courier` and `here` belong to the node's process.
   LockClient(Node& node, ServiceThread& courier, LockService& here) : node_(node), courier_(courier), here_(here) {}
   /// Releases the held lock.
   ~LockClient() { (void)release({}); }
-  LockClient(const LockClient&) = delete;
-  LockClient& operator=(const LockClient&) = delete;
 
   struct Wanted {
     std::vector<std::string> keys = {};         // named keys, compared as bytes; the first byte must not be 0

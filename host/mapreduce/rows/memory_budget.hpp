@@ -10,17 +10,17 @@
 #include <functional>
 #include <utility>
 
+#include "host/base/non_copyable.hpp"
+
 namespace actorhost {
 
 /// The least memory of a table or sort: with less it would spill every few rows.
 inline constexpr size_t kLeastMemory = size_t{64} << 10;
 
-class MemoryBudget {
+class MemoryBudget : private NonCopyable {
  public:
   /// `users`: the number of tasks that run at the same time, one per worker.
   explicit MemoryBudget(size_t limit, uint32_t users = 1) : limit_(limit), users_(users == 0 ? 1 : users) {}
-  MemoryBudget(const MemoryBudget&) = delete;
-  MemoryBudget& operator=(const MemoryBudget&) = delete;
 
   /// Counts memory that the caller has taken, also beyond the limit.
   void take(size_t bytes) noexcept { raise_peak(used_.fetch_add(bytes, std::memory_order_relaxed) + bytes); }

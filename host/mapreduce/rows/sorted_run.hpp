@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 #include "host/mapreduce/rows/bucket_blocks.hpp"
 #include "host/mapreduce/rows/row.hpp"
@@ -58,13 +59,11 @@ struct RunSizes {
 };
 
 /// Writes rows, which the caller puts in order, as a run.
-class RunWriter {
+class RunWriter : private NonCopyable {
  public:
   RunWriter(SpillFile& file, size_t block_bytes)
       : run_(file),
         blocks_(1, block_bytes, nullptr, [this](uint32_t, const RowBlock& block) { return run_.append(block); }) {}
-  RunWriter(const RunWriter&) = delete;
-  RunWriter& operator=(const RunWriter&) = delete;
 
   bool add(std::string_view row) {
     char* at = room(row.size());

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 #include "host/mapreduce/rows/block.hpp"
 
@@ -22,13 +23,11 @@ struct SpillRef {
   uint64_t checksum = 0;  // XXH3 of the stored bytes
 };
 
-class SpillFile {
+class SpillFile : private NonCopyable {
  public:
   /// In `folder`, or in $TMPDIR or /tmp when `folder` is empty. The first write creates the file.
   explicit SpillFile(std::string folder = {});
   ~SpillFile();
-  SpillFile(const SpillFile&) = delete;
-  SpillFile& operator=(const SpillFile&) = delete;
 
   /// Code::full, with the folder and advice, when the disk is full or the folder is not writable.
   Result<SpillRef> append(const RowBlock& block);

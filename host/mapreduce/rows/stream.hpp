@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 #include "host/mapreduce/rows/block.hpp"
 #include "host/mapreduce/rows/row.hpp"
@@ -34,13 +35,8 @@ struct RowBatch {
   }
 };
 
-class RowSource {
+class RowSource : public Interface {
  public:
-  RowSource() = default;
-  RowSource(const RowSource&) = delete;
-  RowSource& operator=(const RowSource&) = delete;
-  virtual ~RowSource() = default;
-
   /// Fills `batch`, whose views are valid until the next call; `count` is 0 only at the end. An error ends the stream.
   virtual Status next(RowBatch& batch) = 0;
   /// Bytes of files and of other tasks' outputs read so far.
@@ -72,13 +68,8 @@ class BlockSource : public RowSource {
   RowReader reader_;
 };
 
-class RowSink {
+class RowSink : public Interface {
  public:
-  RowSink() = default;
-  RowSink(const RowSink&) = delete;
-  RowSink& operator=(const RowSink&) = delete;
-  virtual ~RowSink() = default;
-
   /// Takes a row; `second` is nullptr unless the row is a pair. The bytes are copied.
   virtual Status put(const RowValue& first, const RowValue* second) = 0;
   virtual Status put(const RowBatch& batch) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
 #include "host/mapreduce/tasks/mapreduce_messages.hpp"
 #include "host/mapreduce/tasks/task_board.hpp"
 
@@ -23,13 +24,11 @@ inline constexpr uint32_t kMaxProcesses = 3;
 inline constexpr uint32_t kMaxLostInputs = 20;
 inline constexpr double kLostInputsPatience = 10;
 
-class ActionRun {
+class ActionRun : private NonCopyable {
  public:
   /// All stages of the plan are open in `places`, which outlives the action. `worker_name`: the worker that sent the
   /// plan.
   ActionRun(PlanBegin begin, std::string worker_name, OutputPlaces& places, double now);
-  ActionRun(const ActionRun&) = delete;
-  ActionRun& operator=(const ActionRun&) = delete;
 
   const Plan& plan() const noexcept { return begin_.plan; }
   const std::string& where() const noexcept { return begin_.where; }

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 #include "host/mapreduce/rows/block.hpp"
 #include "host/mapreduce/rows/memory_budget.hpp"
@@ -39,7 +40,7 @@ struct OutputFigures {
 
 enum class BlockPlace : uint8_t { memory, disk };
 
-class BlockStore {
+class BlockStore : private NonCopyable {
   struct Stored;
   using StoredList = std::list<std::shared_ptr<Stored>>;
   struct Output {
@@ -53,8 +54,6 @@ class BlockStore {
   /// Both outlive the store.
   BlockStore(MemoryBudget& budget, SpillFile& spill) : budget_(budget), spill_(spill) {}
   ~BlockStore();
-  BlockStore(const BlockStore&) = delete;
-  BlockStore& operator=(const BlockStore&) = delete;
 
   /// The outputs of one running task. One thread at a time; does not outlive the store.
   class Attempt {

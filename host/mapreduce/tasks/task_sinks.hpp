@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "host/base/non_copyable.hpp"
 #include "host/mapreduce/rows/bucket_blocks.hpp"
 #include "host/mapreduce/rows/stream.hpp"
 #include "host/mapreduce/tables/combine_table.hpp"
@@ -83,12 +84,10 @@ class CombineSink final : public TaskSink {
 
 /// Rows that a task stores and later reads again itself. They are in the store, under a name that no other task uses,
 /// so that they can be spilled when memory is short.
-class ScratchRows {
+class ScratchRows : private NonCopyable {
  public:
   explicit ScratchRows(BlockStore& store);
   ~ScratchRows();
-  ScratchRows(const ScratchRows&) = delete;
-  ScratchRows& operator=(const ScratchRows&) = delete;
 
   /// Takes the rows, before `read`.
   BlockSink sink();
