@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <span>
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,7 +1,5 @@
 #include "bindings/commands/lua_command.hpp"
 
-#include <algorithm>
-
 #include <lua.hpp>
 
 #include "bindings/process/run_options.hpp"
@@ -27,13 +25,9 @@ int command_status(lua_State* L) {
   return 0;
 }
 
-int command_columns(lua_State* L) {
-  return push(L, Console::status_columns());
-}
+int command_columns(lua_State* L) { return push(L, Console::status_columns()); }
 
-int command_cores(lua_State* L) {
-  return push(L, own_allowance().cores);
-}
+int command_cores(lua_State* L) { return push(L, own_allowance().cores); }
 
 // usage(name): the output of `actorhost NAME --help` for subcommands in C++.
 int command_usage(lua_State* L) {

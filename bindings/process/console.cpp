@@ -12,7 +12,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "host/base/non_copyable.hpp"
 #include "host/base/printable.hpp"
 
 namespace actorhost {

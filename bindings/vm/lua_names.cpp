@@ -1,6 +1,5 @@
 #include "bindings/vm/lua_names.hpp"
 
-#include <string>
 #include <vector>
 
 #include "bindings/vm/lua_support.hpp"

@@ -1,6 +1,5 @@
 #include "bindings/vm/vm.hpp"
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "host/base/non_copyable.hpp"
 #include "host/base/transfer.hpp"
 
 namespace actorhost {

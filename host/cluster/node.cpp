@@ -1,8 +1,5 @@
 #include "host/cluster/node.hpp"
 
-#include <algorithm>
-#include <utility>
-
 namespace actorhost {
 
 Node::Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Address self)

@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "host/net/directory.hpp"
 #include "host/net/link_table.hpp"

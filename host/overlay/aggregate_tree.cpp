@@ -1,7 +1,5 @@
 #include "host/overlay/aggregate_tree.hpp"
 
-#include <algorithm>
-
 namespace actorhost {
 
 namespace {

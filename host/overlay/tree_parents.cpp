@@ -1,7 +1,5 @@
 #include "host/overlay/tree_parents.hpp"
 
-#include <algorithm>
-
 namespace actorhost {
 
 namespace {

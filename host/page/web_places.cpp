@@ -1,7 +1,5 @@
 #include "host/page/web_places.hpp"
 
-#include <algorithm>
-
 namespace actorhost {
 
 std::optional<int> WebPlaces::open(int socket, const std::string& address, double now) {

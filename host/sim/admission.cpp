@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "host/barrier/gate.hpp"
 #include "host/sim/admission_clock.hpp"
 #include "host/sim/admission_event.hpp"
 #include "host/sim/admission_rule.hpp"

@@ -1,7 +1,5 @@
 #include "bindings/modules/array/lua_data.hpp"
 
-#include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <string>

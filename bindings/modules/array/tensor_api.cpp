@@ -8,7 +8,6 @@
 #include <xxhash.h>
 
 #include "bindings/modules/array/tensor_operation.hpp"
-#include "host/kernel/optimiser.hpp"
 
 namespace actorhost {
 

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstring>
 #include <memory>
-#include <vector>
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

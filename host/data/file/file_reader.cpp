@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 #include <new>
-#include <string_view>
 
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <span>
-#include <string>
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -1,7 +1,6 @@
 #include "host/engine/collective/meeting.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <new>
 #include <thread>

@@ -1,7 +1,6 @@
 #include "host/engine/share/lock_table.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace actorhost {
 

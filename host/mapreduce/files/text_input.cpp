@@ -1,7 +1,6 @@
 #include "host/mapreduce/files/text_input.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 
 #include <fcntl.h>

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "host/base/utf8.hpp"
 #include "host/data/content/text_number.hpp"

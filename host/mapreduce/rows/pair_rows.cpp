@@ -1,7 +1,5 @@
 #include "host/mapreduce/rows/pair_rows.hpp"
 
-#include <string>
-
 #include "host/mapreduce/rows/key.hpp"
 #include "host/mapreduce/rows/plain_value.hpp"
 
