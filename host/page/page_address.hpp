@@ -1,5 +1,6 @@
 #pragma once
-// The listening address of the run's page, as a flag gives it. Defined in page_server.cpp. Thread-safe.
+// The listening address of the page and the metrics, as users give it in --dashboard and --metrics. A pure function;
+// thread-safe; does not block.
 
 #include <string>
 

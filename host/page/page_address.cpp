@@ -1,0 +1,14 @@
+#include "host/page/page_address.hpp"
+
+namespace actorhost {
+
+Result<Endpoint> parse_page_address(const std::string& text) {
+  const bool port_only = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  auto endpoint = parse_endpoint(port_only ? "127.0.0.1:" + text : text);
+  if (endpoint && endpoint->scheme == Endpoint::Scheme::tcp && text.find("://") == std::string::npos) return endpoint;
+  const std::string why = endpoint ? "" : " (" + endpoint.error().message + ")";
+  return Error{Code::bad_argument, "a page's address is HOST:PORT or a port, as " + std::string(kPageAddress) +
+                                       ", got '" + text + "'" + why};
+}
+
+}  // namespace actorhost
