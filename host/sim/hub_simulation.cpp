@@ -128,7 +128,7 @@ void HubSimulation::apply(NodeId id, double now) {
 
 void HubSimulation::release(NodeId id, double now) {
   record_.pull(id, now);
-  if (record_.node(id).started == 0) return start(id, now);  // the node received the model when it joined
+  if (record_.node(id).started == 0) return start(id, now);  // a first step takes the model without a message
   if (direct_ || scenario_.replay != nullptr) {
     ++record_.result().messages;
     return start(id, now);
