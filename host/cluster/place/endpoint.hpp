@@ -15,7 +15,8 @@ namespace actorhost {
 
 /// The port of the rendezvous if a launcher gives no port and the port does not follow from a job id (rank_detect.hpp).
 inline constexpr uint16_t kDefaultRendezvousPort = 17871;
-/// The greatest number of nodes of a process, and of processes of an --isolate host.
+/// The most nodes of a process, and the most processes of an --isolate host, its parent included. `-n` (rank_detect.cpp)
+/// and the coordinator's Rendezvous refuse more.
 inline constexpr uint32_t kMaxNodes = 65536;
 
 struct Endpoint {
