@@ -1,7 +1,7 @@
 #pragma once
-// The subcommands written in Lua. Each subcommand is an embedded script, scripts/NAME.lua. It runs in a Vm of its own,
-// with the standard library and the module actor.c.command (lua_command.cpp). The script returns the exit code. Only
-// the main thread calls these functions.
+// Runs the subcommands written in Lua, such as `actorhost sim`. Each subcommand is an embedded script,
+// scripts/NAME.lua. A Vm of its own runs the script, with the standard library and the module actor.c.command
+// (lua_command.cpp). The script returns the exit code. Only the main thread calls these functions.
 
 #include <string>
 #include <vector>
@@ -12,8 +12,8 @@ namespace actorhost {
 std::vector<std::string> command_names();
 /// Whether a subcommand in Lua has this name.
 bool is_command(const std::string& name);
-/// Runs a subcommand in Lua with the arguments behind its name. Blocks until the script has ended; returns the exit
-/// code of the process.
+/// Runs a subcommand in Lua. `args` are the words after its name on the command line. Blocks until the script has
+/// ended; returns the exit code of the process.
 int run_command(const std::string& name, const std::vector<std::string>& args);
 
 }  // namespace actorhost

@@ -4,10 +4,15 @@
 //
 //   actorhost::Host host({.nodes = 4});
 //   host.function("price", [](double strike, double spot) { return std::max(0.0, spot - strike); });
-//   return host.run_file("job.lua");            -- in job.lua: local host = require "host"; host.price(90, 100)
+//   return host.run_file("job.lua");
 //
-// A Host runs one job at a time and belongs to one thread. The nodes' threads call its functions concurrently, so the
-// functions must be thread-safe. An exception of a function becomes a Lua error with the exception's text.
+//   -- job.lua
+//   local host = require "host"
+//   print(host.price(90, 100))
+//
+// A Host runs one job at a time and belongs to one thread; other threads may call only `interrupt`. The nodes' threads
+// call the functions concurrently, so the functions must be thread-safe. An exception that a function throws becomes a
+// Lua error with the exception's text.
 
 #include <functional>
 #include <memory>
@@ -23,6 +28,7 @@ namespace actorhost {
 
 /// A value passed between Lua and C++: nil, boolean, number, string (any bytes), array of numbers.
 using Value = std::variant<std::monostate, bool, double, std::string, std::vector<double>>;
+/// A function on the arguments of a call from Lua. Its result is the call's result.
 using Function = std::function<Value(std::span<const Value>)>;
 
 struct HostConfig {
@@ -39,22 +45,23 @@ class Host {
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  /// Makes `fn` available to Lua as require("host").NAME on every node. To be called before the run.
+  /// Makes `fn` available to Lua as require("host").NAME on every node of later runs.
   Host& function(std::string name, Function fn);
 
   /// Makes a callable with typed parameters available to Lua. The parameter types are bool, numbers, std::string and
-  /// std::vector<double>. A call from Lua with an argument of another type raises a Lua error that names the argument.
+  /// std::vector<double>; the result has one of these types or is void. Lua's numbers are doubles, and static_cast
+  /// converts them to the parameter's type. An argument of another Lua type raises an error that names the argument.
   template <typename F>
   requires(!std::is_convertible_v<F, Function>) Host& function(std::string name, F fn);
 
-  /// Runs a script to its end and returns its exit code: 0 success, 1 the job's Lua raised or does not parse, 2 usage
-  /// (also a missing file), 3 cluster or node failure, 130 interrupted, 143 terminated. Blocks; messages go to standard
-  /// error.
+  /// Runs a script to its end and returns its exit code: 0 success, 1 the job's Lua raised or does not parse, or its
+  /// output cannot be written, 2 usage (also a missing file), 3 cluster or node failure, 4 checkpoints cannot be
+  /// written, 130 interrupted, 143 terminated. Blocks; messages go to standard error.
   int run_file(const std::string& path);
-  /// Runs a script that is given as text. Otherwise like run_file; messages show `name` as the script's name.
+  /// Like run_file, for a script given as text. Messages show `name` as the script's name.
   int run_text(const std::string& name, const std::string& source);
 
-  /// Ends the run as Ctrl-C does. Thread-safe.
+  /// Ends the current run as Ctrl-C does; without a run it has no effect. Thread-safe.
   void interrupt();
 
  private:

@@ -28,7 +28,7 @@ class NodeThread {
     std::function<void()> ended;  // called on the node's thread when the node has ended
   };
 
-  /// Attaches the node's address at once, so that it receives frames before `start` starts the thread.
+  /// Attaches the node's address, so the node's mailbox receives frames before `start` starts the thread.
   NodeThread(Shared shared, Address address);
   ~NodeThread();
 
@@ -41,8 +41,7 @@ class NodeThread {
 
   bool done() const noexcept { return done_.load(std::memory_order_acquire); }
   Address address() const noexcept { return node_.address(); }
-  /// The whole error of this node, with its traceback, which the host prints at the end of the run; empty without an
-  /// error.
+  /// This node's error with its traceback, for the host to print at the end of the run; empty without an error.
   std::string traceback() const { return failed_.load(std::memory_order_acquire) ? traceback_ : ""; }
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
-// The parts of a run that other threads must reach to end the run after a signal. The host runtime owns them. The main
-// thread sets the parts with the mutex locked and reads them without the mutex. The signal watcher and the cluster's
-// thread lock the mutex to read them.
+// The objects of a run that the main thread shares with the signal watcher, the cluster's thread and callers of
+// `interrupt`. HostRuntime owns them. The main thread locks the mutex to set these members, and reads them without the
+// mutex. The other threads lock the mutex to read them.
 
 #include <condition_variable>
 #include <memory>

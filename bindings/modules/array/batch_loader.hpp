@@ -2,8 +2,8 @@
 // Loads batches of rows from in-memory data sets ahead of the training loop. The loader's own thread copies ("gathers")
 // the rows of each batch into tensors while the script works on the previous batch. A userdata of actor.c.data owns the
 // loader; its finalizer ends the loader and the thread. All public functions are called on the Vm's thread; only `take`
-// and the destructor block. Sources and targets keep their memory alive. An invalid position fails no call: the result
-// of the batch reports the position.
+// and the destructor block. Sources and targets keep their memory alive. `submit` accepts invalid positions; `take`
+// reports them.
 
 #include <condition_variable>
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace actorhost {
 
-/// Writes the rows at `positions` (an ah_positions) to `out`. Returns 0, or the index (from 1) of an invalid
-/// position.
+/// Writes the rows at `positions`, an ah_positions (ffi_data.h), to `out`. Returns 0, or the index (from 1) of the
+/// first invalid position.
 using Gather = std::function<int64_t(const void* positions, void* out)>;
 
 class BatchLoader : private NonCopyable {
@@ -30,7 +30,7 @@ class BatchLoader : private NonCopyable {
   };
   /// The first invalid position of a batch; `at` is 0 when all positions are valid.
   struct Misfit {
-    size_t source = 0;  // from 0
+    size_t source = 0;  // the source that has no such row, from 0
     int64_t at = 0;     // index in the positions, from 1
   };
 
@@ -39,8 +39,8 @@ class BatchLoader : private NonCopyable {
   /// Waits until the thread has gathered its current part of a batch; drops all other parts.
   ~BatchLoader();
 
-  /// Queues a batch. `positions` is an ah_positions, as an array of numbers; there is a target for each source. Does
-  /// not block.
+  /// Queues a batch, with one target for each source. `positions` has the words of an ah_positions: the number of
+  /// positions, then the positions. Does not block.
   void submit(std::vector<int32_t> positions, std::vector<Target> targets);
   /// Removes the oldest submitted batch from the queue, which must not be empty, once the batch is complete. If the
   /// thread has not begun the batch (the machine is busy), the caller gathers the batch itself; else it waits.
@@ -62,7 +62,7 @@ class BatchLoader : private NonCopyable {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Batch> batches_;
-  size_t begun_ = 0;  // number of batches, the oldest, whose gathering has begun
+  size_t begun_ = 0;  // the gathering of this many of the oldest batches has begun
   bool quit_ = false;
   std::thread thread_;
 };

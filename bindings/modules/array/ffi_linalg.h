@@ -2,13 +2,14 @@
 #include "bindings/modules/array/ffi_tensor.h"
 #include "host/kernel/draw.hpp"   /* Distribution */
 #include "host/kernel/linalg.hpp" /* Obstacle */
-/* FFI text "ffi/linalg", on top of ffi_tensor.h: decompositions of matrices, and random elements of tensors. Lua
-   ensures that operands are row-major and have matching shapes and types. No function calls Lua. */
+/* FFI text "ffi/linalg", on top of ffi_tensor.h: decompositions of matrices, and random elements of tensors. The
+   calling Lua code ensures that operands are row-major and have matching shapes and types. No function calls Lua. Each
+   function returns a status of ffi_tensor.h, or a fault. */
 
-/* A failed decomposition returns AH_LINALG_FAULT + the Obstacle of host/kernel/linalg.hpp. All other statuses are of
-   ffi_tensor.h. */
+/* The status of a failed decomposition is AH_LINALG_FAULT + the Obstacle of host/kernel/linalg.hpp. */
 enum { AH_LINALG_FAULT = 100 };
 
+/* Where a decomposition failed: Fault of host/kernel/linalg.hpp. */
 typedef struct ah_linalg_fault {
   int64_t matrix, pivot; /* from 0 */
   double value;
@@ -22,7 +23,7 @@ typedef struct ah_random {
 
 typedef struct ah_linalg_api {
   /* The functions of host/kernel/linalg.hpp, for batches of matrices in the last two dimensions. `a` and `b` are the
-     operands. The functions allocate all other tensors, and fill `fault` if the status is above AH_LINALG_FAULT. */
+     operands. The functions allocate all other tensors. If the status is above AH_LINALG_FAULT they fill `fault`. */
   int32_t (*lu)(ah_linalg_fault* fault, ah_tensor* p, ah_tensor* l, ah_tensor* u, const ah_tensor* a);
   int32_t (*solve)(ah_linalg_fault* fault, ah_tensor* x, const ah_tensor* a, const ah_tensor* b);
   int32_t (*determinant)(ah_linalg_fault* fault, ah_tensor* det, ah_tensor* sign, ah_tensor* log, const ah_tensor* a);

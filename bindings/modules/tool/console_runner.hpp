@@ -1,9 +1,9 @@
 #pragma once
 // Runs the Lua chunks of observers (consoles) in a node's Vm, on the node's thread. There are two kinds of chunks. In a
-// running job, each node runs a chunk by itself during a wait of its script ("alone"). In the own cluster of a console
-// the script only waits for chunks, and all nodes run each chunk at the same time ("together"). Chunks of a node run
-// one at a time. Each kind has its own coroutine. The output of a chunk goes to its observer. An observer can interrupt
-// a chunk without ending the script.
+// running job each node runs a chunk by itself ("alone"), where its script enters an engine call or waits in it. In a
+// console's own cluster the script only waits for chunks, and all nodes run each chunk at the same time ("together").
+// A node runs one chunk at a time. Each kind has its own coroutine. The output of a chunk goes to its observer. An
+// observer can interrupt a chunk without ending the script.
 
 #include <cstdint>
 #include <string>
@@ -46,7 +46,7 @@ class ConsoleRunner final : public ChunkRunner {
   Node& node_;
   ChunkScheduler& chunks_;
   Threads threads_;
-  uint32_t restarts_ = 0;
+  uint32_t restarts_ = 0;  // ConsoleRequest::restarts of the newest common chunk
   bool over_ = false;
 };
 
