@@ -1,7 +1,7 @@
 #pragma once
-// Joins a run: dials the addresses of the run until a coordinator admits this process. `run` blocks the thread that
-// opens the cluster; it dials and follows redirects. The links' threads report the replies to this object. `Cluster`
-// owns it. Thread-safe.
+// Joins a run: dials the addresses of the run, and follows redirects, until a coordinator admits this process. `run`
+// blocks its caller, the thread that opens the cluster. The threads of links report the replies by the other functions.
+// `Cluster` owns the object. Thread-safe.
 
 #include <atomic>
 #include <mutex>
@@ -17,7 +17,7 @@ namespace actorhost {
 
 struct JoinPlace {
   std::vector<std::string> urls;  // of the coordinator or of members
-  bool once = false;              // tries each address once
+  bool once = false;              // `run` tries each url once; else in turn until the timeout
   double start_timeout = 60;      // seconds
   double waited = 0;              // seconds of start_timeout that have already passed
 };
@@ -27,15 +27,18 @@ class JoinRequest {
   JoinRequest(RunView& view, Dialler& dialler, const Clock& clock, Log& log)
       : view_(view), dialler_(dialler), clock_(clock), log_(log) {}
 
-  /// Blocks until a coordinator has admitted this process. Fails with Code::unreachable, refused or timeout.
+  /// Blocks until a coordinator has admitted this process. Code::unreachable: no process replied, or only processes
+  /// that know no coordinator; Code::timeout: the coordinator did not reply in time; Code::peer_lost: the link closed
+  /// before the reply; Code::bad_data: the reply is malformed; otherwise the code of the refusal (Code::refused if the
+  /// coordinator belongs to another run).
   Status run(const JoinPlace& place, const JoinMessage& self, StreamTransport& stream);
 
   // ---- the threads of links ----
 
-  /// The link to the process that may admit this process, from the opening of the link to the reply; else 0.
+  /// The link over which this process requests admission, from its opening to the reply; else 0.
   LinkId link() const noexcept { return link_; }
   void set_link(LinkId link) noexcept { link_ = link; }
-  // The replies that end the attempt over this link: the address of the coordinator, a refusal, or an error.
+  // Events that end the attempt over this link: a redirect to the coordinator's address, a refusal, or an error.
   void on_redirect(const Frame& frame);
   void on_refusal(const Frame& frame);
   void reject(const Error& error);
@@ -59,7 +62,7 @@ class JoinRequest {
   std::mutex mutex_;  // guards the members below
   bool admitted_ = false;
   std::optional<Error> rejection_;       // why the attempt over the current link has failed
-  std::optional<std::string> redirect_;  // the coordinator's address by a redirect; an empty text: it is unknown
+  std::optional<std::string> redirect_;  // the url of a redirect; empty if the redirecting process knows no coordinator
 };
 
 }  // namespace actorhost

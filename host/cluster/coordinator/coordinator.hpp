@@ -43,14 +43,15 @@ class CoordinatorOutput : public Interface {
   /// still run, and the owner calls `servers_ended` when these have ended.
   virtual Result<bool> start_servers(uint32_t action) = 0;
   virtual void ended(const EndMessage& end) = 0;  // ends the run for the nodes of this process; called once
-  /// Runs `work`, which blocks on the disk, on another thread, and then `then` on the caller's thread.
+  /// Runs `work`, which blocks on the disk, on another thread, and then `then` on the caller's thread. By default runs
+  /// both at once, for tests.
   virtual void aside(const std::function<void()>& work, const std::function<void()>& then) {
     work();
     then();
   }
   /// The set of suspected processes has changed; the nodes of this process get the whole set.
   virtual void suspects(const std::set<ProcessId>& /*processes*/) {}
-  /// In a run of peers: this coordinator holds the lease of a majority (coordinator_lease.hpp) up to the time `until`.
+  /// In a run of peers: this coordinator holds the lease of a majority (coordinator_lease.hpp) until the time `until`.
   virtual void leased(double /*until*/) {}
   /// Finds out whether the process is dead: probes its port at `url` and calls Coordinator::on_proof with the result.
   virtual void prove_dead(ProcessId /*process*/, const std::string& /*url*/) {}
@@ -80,7 +81,7 @@ class Coordinator {
   /// send to attach.
   void succeed(const Quorum& quorum, const std::set<ProcessId>& lost, const AttachMessage& self, const std::string& why,
                double now);
-  /// A link to a process has opened. The process attaches later, by a message.
+  /// A link has opened to a process that must still attach to this coordinator.
   void linked(ProcessId process, LinkId link);
   /// A process has sent its attach message: it follows this coordinator.
   void on_attach(LinkId link, const AttachMessage& attach, double now);
@@ -88,9 +89,9 @@ class Coordinator {
   /// its source address does not belong to the link's process: a dropped process may send for a while.
   void on_frame(LinkId link, Frame&& frame, double now);
   /// A link has closed, so its process has failed, and the coordinator drops the process. In a run of peers the
-  /// coordinator drops it once it holds the lease of a majority (coordinator_quorum.cpp). `stalled`: this host did not
-  /// run for so long that the process may have declared this host failed. If the coordinator loses all other processes
-  /// after a stall, it ends the run.
+  /// coordinator first waits until it holds the lease of a majority (coordinator_quorum.cpp). `stalled`: this host did
+  /// not run for so long that the process may have declared this host failed. If the coordinator loses all other
+  /// processes after a stall, it ends the run.
   void on_link_down(LinkId link, const std::string& reason, double now, bool stalled = false);
   /// The result of CoordinatorOutput::prove_dead.
   void on_proof(ProcessId process, PortState port, double now);
@@ -122,7 +123,7 @@ class Coordinator {
     ProcessId process = kNoProcess;
     uint32_t actions = 0;
     bool ended = false;
-    bool left = false;  // it has left the peers, or joined late and is no peer yet
+    bool left = false;  // it has left the peers, or has joined late and is no peer yet
     LongWait waiting = {};
   };
   static constexpr LinkId kNoLink = ~LinkId{0};
@@ -203,7 +204,7 @@ class Coordinator {
   std::map<ProcessId, Process> processes_;
   std::map<NodeId, Worker> workers_;
   std::map<Pair, double> broken_;              // pairs of processes without a working link, and since when
-  std::vector<Frame> agree_later_;             // action_agree frames; wait until all processes have confirmed a renewal
+  std::vector<Frame> agree_later_;             // action_agree frames until all processes have confirmed a renewal
   std::vector<Frame> want_servers_;            // requests for servers that cannot start yet
   std::map<Address, uint32_t> ended_servers_;  // the number of actions that each had entered when its script ended
   ProcessId next_process_ = 1;
@@ -220,7 +221,7 @@ class Coordinator {
   Quorum quorum_;
   CoordinatorLease lease_;
   double leased_until_ = 0;
-  // no other coordinator can have begun before this time plus DetectorTimes::dead
+  // end of the newest lease, at most kCoordinatorLease ahead; for kProofHolds after it no other coordinator can begin
   double charge_end_ = 0;
   MembershipPtr proposed_;                   // the proposal that no majority has accepted yet; null without one
   bool propose_again_ = false;               // the table has changed again since the proposal
@@ -230,7 +231,7 @@ class Coordinator {
   std::map<ProcessId, uint64_t> renewals_;   // the newest renewal number of each process
   std::set<ProcessId> proving_;              // processes whose ports are being probed
   std::map<ProcessId, PortState> ports_;     // the results of the newest probes
-  std::map<ProcessId, std::string> closed_;  // processes whose links closed while this had no lease, and why
+  std::map<ProcessId, std::string> closed_;  // processes whose links closed while no lease was held, and the reasons
   std::optional<double> without_majority_;   // when this coordinator lost its majority
   bool majority_loss_logged_ = false;
 };

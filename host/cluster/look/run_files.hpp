@@ -1,7 +1,7 @@
 #pragma once
-// Lets observers (console, status, top) find the runs of this machine without an address. Each host process of a run
-// writes a small JSON file, PID.json, to a folder that only its user may read; the coordinator also has its control
-// socket there. Free functions; thread-safe; they block on the disk.
+// Lets observers (console, status, top) find the runs of this machine without an address. Each host of a run writes a
+// small JSON file, PID.json, to a folder that only its user may read; the coordinator's control socket is in the same
+// folder. Free functions; thread-safe; they block on the disk.
 
 #include <string>
 #include <vector>
@@ -22,8 +22,9 @@ struct RunFile {
   double started = 0;      // seconds since 1970
 };
 
-/// The folder of these files, which the call makes with mode 0700: XDG_RUNTIME_DIR/actorhost, or /tmp/actorhost-UID.
-/// Code::refused if another user owns it or may read it.
+/// The folder of these files: XDG_RUNTIME_DIR/actorhost, or /tmp/actorhost-UID. The call makes a missing folder with
+/// mode 0700. Code::refused if another user owns the folder or may use it; Code::io if the call cannot make it, or if
+/// its path is too long for a control socket.
 Result<std::string> run_folder();
 /// The address of the control socket of a coordinator in process `pid`.
 std::string control_url(const std::string& folder, int pid);
@@ -31,7 +32,8 @@ std::string control_url(const std::string& folder, int pid);
 Status write_run_file(const RunFile& run);
 /// Removes this process's file and its socket.
 void remove_run_file();
-/// The runs of this user, each once, the newest first. Removes files of dead processes.
+/// The runs of this user on this machine, each once, the newest first. Of several hosts of a run the coordinator's file
+/// counts. Removes the files of dead processes.
 Result<std::vector<RunFile>> find_runs();
 
 }  // namespace actorhost

@@ -1,8 +1,8 @@
 #pragma once
 // The address of a listening process, as users give it in --rdzv-endpoint, --attach and --dashboard. Its forms are
-// "HOST:PORT", "[V6]:PORT" and, for a link-local address, "[fe80::1%eth0]:PORT" with the interface. Before each of
-// these a prefix "tcp://" or "tls+tcp://" is possible. "ipc://PATH" is a socket on this machine. Plain values and free
-// functions; thread-safe. Functions marked "may block" query the resolver.
+// "HOST:PORT", "[V6]:PORT" and, for a link-local address, "[fe80::1%eth0]:PORT" with the interface. Each form may have
+// the prefix "tcp://" or "tls+tcp://". "ipc://PATH" is a socket on this machine. Plain values and free functions;
+// thread-safe. Functions marked "may block" query the resolver.
 
 #include <cstdint>
 #include <string>
@@ -15,8 +15,8 @@ namespace actorhost {
 
 /// The port of the rendezvous if a launcher gives no port and the port does not follow from a job id (rank_detect.hpp).
 inline constexpr uint16_t kDefaultRendezvousPort = 17871;
-/// The most nodes of a process, and the most processes of an --isolate host, its parent included. `-n` (rank_detect.cpp)
-/// and the coordinator's Rendezvous refuse more.
+/// The most nodes of a process, and the most processes of an --isolate host, including its parent. `-n`
+/// (rank_detect.cpp) and the coordinator's Rendezvous refuse more.
 inline constexpr uint32_t kMaxNodes = 65536;
 
 struct Endpoint {
@@ -29,7 +29,7 @@ struct Endpoint {
   bool operator==(const Endpoint&) const = default;
 };
 
-/// Code::bad_argument describes the fault in `text`.
+/// Code::bad_argument names the fault in `text`.
 Result<Endpoint> parse_endpoint(std::string_view text);
 
 /// Parses a list, "A:1,B:2". A successful result has at least one endpoint.
@@ -44,9 +44,9 @@ std::string endpoint_text(const Endpoint& endpoint);
 
 /// Code::bad_argument if a link-local address names no interface, or an interface that this machine does not have.
 Status check_scope(const Endpoint& endpoint);
-/// The form in which this machine can reach a url that another host has sent. The interface in a link-local address is
-/// an interface of the other host, so the interface in `own` replaces it; `own` is an address of the same run that this
-/// machine has reached.
+/// Converts a url that another host has sent into a form that this machine can reach. A link-local address names an
+/// interface of the other host; the interface in `own` replaces it. `own` is a url of the same run that this machine
+/// has reached.
 std::string with_scope_of(const std::string& url, const std::string& own);
 
 // The following functions resolve the endpoint's name into addresses. They fail like check_scope, and with
