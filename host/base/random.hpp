@@ -1,7 +1,8 @@
 #pragma once
 // Seeded pseudorandom generators that give the same numbers on every machine. Rng (xoshiro256++, seeded through
-// splitmix64) is the general one. StepRng depends only on (seed, node, step), for simulations. Philox can start at any
-// position of a stream, for tensors that several threads fill. Plain values; a generator belongs to one thread.
+// splitmix64) is for general use. StepRng is for simulations: its numbers depend only on (seed, node, step). Philox is
+// for tensors that several threads fill: it can start at any position of a stream. Plain values; a generator belongs to
+// one thread.
 
 #include <array>
 #include <bit>
@@ -31,9 +32,8 @@ class Rng : public Variates<Rng> {
   }
   /// Standard normal. Normal numbers are made in pairs: the second number of a pair is stored for the next call.
   double normal() noexcept;
-  /// Draws `count` distinct numbers of 0 .. n-1 without replacement into out[0..count-1]; n is permutation.size(), and
-  /// a greater `count` counts as n. Each set is equally likely. `permutation` must hold a permutation of 0 .. n-1; the
-  /// call reorders it. O(count), no allocation.
+  /// Draws min(count, n) distinct numbers of 0 .. n-1 into `out`, where n is permutation.size(). Each set of numbers is
+  /// equally likely. `permutation` must hold a permutation of 0 .. n-1; the call reorders it. O(count), no allocation.
   void sample(std::span<uint32_t> permutation, uint32_t count, uint32_t* out) noexcept;
 
  private:
@@ -60,14 +60,14 @@ class StepRng : public Variates<StepRng> {
   uint64_t state_;
 };
 
-/// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a block of 128 bits is a
-/// bijective function of the counter, for a given seed. The counter is (index, block, stream), so different streams and
-/// different indices never share a block. An index has 2^32 blocks with two numbers in each.
+/// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). For a given seed it is a
+/// bijection from counters to blocks of 128 bits. A counter is (index, block, stream), so two different counters never
+/// give the same block. An index has 2^32 blocks with two numbers in each.
 class Philox : public Variates<Philox> {
  public:
   Philox(uint64_t seed, uint32_t stream) noexcept : seed_(seed), stream_(stream) {}
 
-  /// Continues with the first number of this index and block.
+  /// The next number is the first of this index and block.
   void seek(uint64_t index, uint32_t block = 0) noexcept {
     index_ = index;
     block_ = block;

@@ -1,6 +1,6 @@
 #pragma once
-// Reads labelled rows in LIBSVM's text format, plain or compressed, into a dense or a sparse matrix. A piece of the
-// text is in memory at a time.
+// Reads labelled rows in LIBSVM's text format, plain or compressed, into a dense or a sparse matrix. Only one piece of
+// the text at a time is in memory.
 //
 //   line = label { index ":" value } [ "#" comment ]
 //
@@ -21,7 +21,7 @@ struct LibsvmOptions {
   bool zero_based = false;              // the first index is 0 instead of 1
   bool sparse = false;                  // a sparse matrix: only the values of the file
   Dtype dtype = Dtype::f32;             // float32 or float64
-  size_t max_bytes = size_t{16} << 30;  // the limit of memory: one large index makes a dense matrix huge
+  size_t max_bytes = size_t{16} << 30;  // limit of the memory: one large index makes a dense matrix huge
   ReadOptions read = {};
 };
 

@@ -65,6 +65,7 @@ class NpzReader {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Reads all arrays of a file, in the order of the file. Fails like NpzReader.
 Result<std::vector<NamedArray>> read_npz(const std::filesystem::path& path);
 
 }  // namespace actorhost

@@ -12,14 +12,14 @@
 namespace actorhost {
 
 struct HttpOptions {
-  double seconds = 30;  // the timeout: the longest time without a byte. Connecting may take 10 seconds at most
+  double seconds = 30;  // the longest time without a byte; connecting may take no longer, and 10 seconds at most
   /// Called regularly during a wait; an error ends the wait.
   std::function<Status()> check = {};
   /// PEM certificates to verify the server with; by default $CURL_CA_BUNDLE or $SSL_CERT_FILE, else the system's.
   std::string ca_file = {};
 };
 
-/// The URL without its user and password, for messages.
+/// The URL without its user name and password, for messages.
 std::string shown_url(const std::string& url);
 
 /// Makes the source, which connects at the first read. Errors of the transfer are Code::io and name the shown_url: a
