@@ -1,8 +1,8 @@
 #pragma once
-// A process's part in an averaging session. It refers to the models of the process's workers (their replicas), and does
-// the process's part of each round that the lead opens: copy the models, average the copies, apply the mean. A passive
-// state machine: frames, the workers' reports and the time go in, frames go out through `send`. `Averages` owns it and
-// calls it on the courier's thread. It shares only the replicas with the workers' threads.
+// Takes part in an averaging session for one process. It has the replicas (models) of the process's workers. In each
+// round that the lead opens it copies the models, averages the copies with other processes, and applies the mean. A
+// passive state machine: frames, the workers' reports and the time go in, frames go out through `send`. `Averages` owns
+// it and calls it on the courier's thread. It shares only the replicas with the workers' threads.
 
 #include <functional>
 #include <map>
@@ -23,13 +23,13 @@ class AverageAgent {
 
   AverageAgent(ProcessId self, Send send) : self_(self), send_(std::move(send)) {}
 
-  /// A worker of this process joins, waits for a round, or leaves; the agent forwards the report to the lead. `join`
-  /// has the worker's replica. All models of a session have the same layout.
+  /// A worker of this process has acted (Report); the agent forwards the report to the lead. `join` comes with the
+  /// worker's replica. All models of a session have the same layout.
   void report(const Report& report, std::shared_ptr<AverageReplica> replica = nullptr);
   /// Fails for a malformed frame.
   Status on_frame(ProcessId from, Frame&& frame);
-  /// Does the due work, a small portion of it at a time. Returns when to call it again: `now` while work remains. Also
-  /// to be called after each other function, and after a worker has released its replica's lock.
+  /// Does a small portion of the due work. Returns the time of the next call: `now` while work remains, else kForever.
+  /// Also to be called after each other function, and after a worker has released its replica's lock.
   double tick(double now);
   /// The agent has no worker and no round, so its owner may destroy it.
   bool empty() const noexcept { return replicas_.empty() && !round_; }
@@ -65,7 +65,7 @@ class AverageAgent {
   const ProcessId self_;
   const Send send_;
   std::map<NodeId, std::shared_ptr<AverageReplica>> replicas_;  // shared with their workers
-  std::map<NodeId, Report::Kind> waiting_;                      // workers that wait in start, the warm-up, or abort
+  std::map<NodeId, Report::Kind> waiting_;                      // workers that wait: join, sync or abort
   std::optional<Round> round_;
   uint32_t ended_ = 0;  // the newest ended round
   std::vector<Early> early_;

@@ -1,7 +1,6 @@
 #pragma once
-// The tensors of a worker's model in an averaging session. A round has two operations on them: it copies the tensors at
-// its start and changes them by the mean at its end. Not thread-safe: AverageReplica owns the model and locks it. Never
-// blocks.
+// The tensors of a worker's model in an averaging session. A round copies the tensors at its start and changes them by
+// the mean at its end. Not thread-safe: AverageReplica owns the model and locks it. No call blocks.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +16,7 @@ namespace actorhost {
 struct AverageLayout {
   struct Segment {
     Dtype dtype = Dtype::f32;
-    size_t begin = 0;     // byte of the buffer, a multiple of kBlobAlignment
+    size_t begin = 0;     // first byte in the buffer, a multiple of kBlobAlignment
     size_t elements = 0;  // not 0
 
     size_t bytes() const noexcept { return elements * dtype_size(dtype); }
@@ -27,8 +26,8 @@ struct AverageLayout {
 };
 
 /// The result of a round: the mean of `count` models, as the sum of `terms` divided by `count`. The terms have the
-/// layout of the copies. `change` adds them up, because writing their sum and reading it again would take longer for a
-/// few terms.
+/// layout of the copies. `change` adds the terms while it changes the model: for few terms this is faster than to write
+/// their sum to memory and read it again.
 struct AverageResult {
   std::vector<Blob> terms;
   uint32_t count = 1;
@@ -45,8 +44,8 @@ class AverageModel {
   explicit AverageModel(const std::vector<Part>& parts);
 
   const AverageLayout& layout() const noexcept { return layout_; }
-  /// Copies the model into `copy`, or into new memory if another owner still uses `copy`. Returns an empty text, or the
-  /// fault: the tensor and the element that is not finite.
+  /// Copies the model into `copy`, or into new memory if another owner still uses `copy`. Returns an empty text, or an
+  /// error that names the first tensor and element that is not finite.
   std::string copy_to(Blob& copy) const;
   /// Changes the model at the end of a round: model += mean - copy, or model = mean if `copy` is empty.
   void change(const AverageResult& result, const Blob& copy);
@@ -54,7 +53,7 @@ class AverageModel {
  private:
   struct Piece {
     Part part;
-    size_t at = 0;  // its byte in a copy
+    size_t at = 0;  // its first byte in a copy
   };
 
   AverageLayout layout_;

@@ -1,7 +1,7 @@
 #pragma once
-// The time limits of a collective call on one rank. All time limits of this folder are defined here. Passive: the owner
-// of the call (a node's thread, or the courier for asynchronous calls) passes the time, does all due work, and sleeps
-// until `due`, `next_check` or `next` (Collectives::drive).
+// Decides by the time when one rank's part in a collective call checks, gives up and ends. Defines all time limits of
+// this folder. Passive: the owner of the call (a node's thread, or the courier for asynchronous calls) passes the time,
+// does all due work, and sleeps until `due`, `next_check` or `next` (Collectives::drive).
 //
 //   waiting --give_up--> given_up --appeal--> appealed        any --end--> ended
 //
@@ -19,8 +19,8 @@ namespace actorhost {
 
 class CallClock {
  public:
-  /// The longest time, in seconds, that news takes from one rank to another: a new membership, the end of an
-  /// asynchronous call that has lost a member, the message that admits a late worker.
+  /// Seconds within which an event that one rank knows reaches each other rank: a new membership, the end of an
+  /// asynchronous call that has lost a member, the admission of a late worker.
   static constexpr double kMaxPropagation = 5;
 
   /// `timeout` in seconds from `now`.
@@ -32,14 +32,15 @@ class CallClock {
   /// The deadline for sending a frame of the call: the end of the leader's time to name the missing ranks.
   double send_deadline() const noexcept { return deadline_ + kForLeader; }
 
-  /// The time at which one of the next three predicates becomes true; kForever: never.
+  /// The time at which `out_of_time`, `leader_is_late` or `loans_are_late` becomes true; kForever: never.
   double due() const noexcept { return due_; }
   bool out_of_time(double now) const noexcept { return stage_ == Stage::waiting && now >= due_; }
   /// The rank has given up, and the leader has not ended the call in time.
   bool leader_is_late(double now) const noexcept { return stage_ == Stage::given_up && now >= due_; }
   /// The call has failed, and the wait for its lent buffers has expired.
   bool loans_are_late(double now) const noexcept { return stage_ == Stage::ended && now >= due_; }
-  // The events. A repeated event changes nothing. After any event there are no further checks.
+
+  // The events. A repeated event has no effect. After any event there are no further checks.
   void give_up(double now) noexcept { enter(Stage::given_up, now + kForLeader); }
   void appeal() noexcept { enter(Stage::appealed, kForever); }
   void end(double now, bool failed) noexcept { enter(Stage::ended, failed ? now + kForLoans : kForever); }
@@ -56,6 +57,7 @@ class CallClock {
     queried_ = false;
   }
   void stop_checks() noexcept { next_check_ = kForever; }
+  /// The log should name the missing ranks.
   bool waits_long(double now) const noexcept { return now - since_ >= kLongWait; }
   /// The time at which the caller must act next: `next_check` for callers that only check, `next` for callers that also
   /// query the leader.

@@ -1,8 +1,8 @@
 #pragma once
 // Moves the data of a large collective call between the ranks, without the leader. A reduction and a broadcast follow a
-// schedule and send pieces (ScheduleRun). An exchange (gather, all-to-all) sends a parcel from rank to rank, in one or
-// more frames. Passive; owned by its CollectiveCall, which hands in the frames and ends the call if the data is invalid
-// (Code::bad_data).
+// schedule and send pieces (ScheduleRun). In an exchange (gather, all-to-all) each rank sends one parcel to each rank
+// that needs its data; a parcel takes one or more frames. Passive; owned by its CollectiveCall, which passes the frames
+// and ends the call if the data is invalid (Code::bad_data).
 
 #include <memory>
 #include <utility>
@@ -25,13 +25,14 @@ class CallTransfer : private NonCopyable {
       : spec_(spec), group_(group), wiring_(wiring), loans_(loans), result_(result) {}
   ~CallTransfer() { expect_nothing(); }
 
-  /// Reserves the memory of an exchange's parts before they arrive, so that a link can read them directly into place.
+  /// Reserves the memory of an exchange's parcels before they arrive, so that a link can read them directly into place.
+  /// Assumes that each parcel has the size of this rank's own; parcels of other sizes use other memory.
   void expect_parts();
   Status start_reduction();
   /// Starts a broadcast or an exchange, on the leader's `go`. Has no effect on other calls, and when repeated.
   Status start(const Go& go);
-  /// Takes a piece or a parcel. Stores the frame if the transfer has not started; the call then takes it by
-  /// `take_early`.
+  /// Takes a piece or a parcel. Before the start it only stores the frame, and the call passes the stored frames again
+  /// (`take_early`).
   Status take(uint32_t from, Frame&& frame);
   Frames take_early() { return std::exchange(early_, {}); }
   /// This rank has received all its data.
@@ -72,7 +73,7 @@ class CallTransfer : private NonCopyable {
   size_t parcels_due_ = 0;                    // number of expected parcels that are not complete
   std::vector<PackedValue> partial_parcels_;  // by rank: the frames of an incomplete parcel
   Blob whole_;                                // the reserved memory: `part_` bytes for each rank, in rank order
-  size_t part_ = 0;
+  size_t part_ = 0;                           // assumed bytes of each parcel
   uint64_t bytes_sent_ = 0;
 };
 

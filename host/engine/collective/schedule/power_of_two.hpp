@@ -1,8 +1,8 @@
 #pragma once
 // Extends hypercube algorithms, which need 2^k ranks, to any number n of ranks. 2^k is the greatest power of two up to
-// n, so n - 2^k ranks are surplus. The first 2 (n - 2^k) ranks form pairs. The odd rank of a pair is surplus: it sends
-// its input to the even rank and waits for the result. The other 2^k ranks are the corners of the cube. This costs two
-// more steps, each with the whole input. Pure functions.
+// n. The first 2 (n - 2^k) ranks form pairs. The odd rank of a pair is surplus: it sends its input to the even rank and
+// waits for the result. The other 2^k ranks are the corners of the cube. The pairs cost two more steps, each with the
+// whole input. Pure functions.
 
 #include <bit>
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 namespace actorhost {
 
+/// The mapping between ranks and corners.
 struct Cube {
   uint32_t corners;  // 2^k
   uint32_t pairs;    // n - 2^k
