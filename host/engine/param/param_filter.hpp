@@ -1,8 +1,8 @@
 #pragma once
-// The lossy compression of values between workers and servers in a run of param.run, by the filters of filter.hpp. It
-// applies to the pushes of workers, and to the values of tasks that servers send to workers. A ParamFilter is the
-// sending side of one direction: each worker has a ParamFilter for its pushes, each shard has a ParamFilter for its
-// replies to all workers. It holds the residuals of error feedback. Passive; belongs to the sender's thread.
+// Compresses values between workers and servers in a run of param.run with loss, by the filters of filter.hpp: the
+// pushes of workers, and the values of tasks that servers send to workers. A ParamFilter is the sending side of one
+// direction. Each worker has a ParamFilter for its pushes; each shard has a ParamFilter for its replies to all workers.
+// It stores the residuals of error feedback. Passive; belongs to the sender's thread.
 //
 // Values between nodes of one process are filtered too, although their frames are passed by reference. So the results
 // do not depend on the placement of nodes.
@@ -16,7 +16,7 @@
 
 namespace actorhost {
 
-/// The least size of a filtered tensor. A smaller tensor, such as a bias, saves few bytes.
+/// The least size of a filtered tensor. Filtering a smaller tensor, such as a bias, would save few bytes.
 inline constexpr size_t kFilterLeastBytes = 1024;
 
 struct ParamFilterSpecs {
@@ -42,10 +42,10 @@ class ParamFilter {
  public:
   explicit ParamFilter(const FilterSpec& spec = {}) : filter_(spec) {}
 
-  /// Whether the filter applies. For a part of a tensor the size of the whole tensor decides.
+  /// Whether the filter applies to `tensor`. If that is a part of a tensor, the size of the whole tensor decides.
   bool applies_to(const ParamTensor& tensor) const noexcept;
-  /// Begins a tensor, or a part of a tensor with a residual of its own (a shard's part in a push, a chunk in a reply).
-  /// The bytes must not change until the last piece is encoded.
+  /// Begins a tensor or a part of a tensor. Each shard's part of a push, and each chunk of a reply, has its own
+  /// residual. The bytes must not change until the last chunk is encoded.
   void begin(NodeId worker, const ParamKey& key, const ParamTensor& tensor);
   /// Encodes a chunk of the begun tensor or part.
   Blob piece(const ParamTensor& chunk);

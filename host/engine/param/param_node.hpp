@@ -1,8 +1,8 @@
 #pragma once
 // The blocking parameter-server calls of a node: get, set and keys on all nodes, the worker's loop on workers, and the
-// server's loop on servers. A ParamNode drives the passive state machines: it receives their frames from a channel and
-// sends the frames that they make. While a server waits for other shards, it serves its own shard. Used by the node's
-// thread.
+// server's loop on servers. A ParamNode drives the passive state machines (ParamClient, ParamWorker, ParamServer): it
+// receives their frames from a channel and sends the frames that they make. While a server waits for other shards, it
+// serves its own shard. Used by the node's thread.
 
 #include <functional>
 #include <memory>
@@ -27,9 +27,9 @@ class ParamNode {
 
   /// Returns the values in the order of the keys; the value of a missing key is nil.
   Result<std::vector<ParamEntry>> get(std::vector<ParamKey> keys, double deadline = kForever);
-  /// Sends the values by reference, or copies of them if there is a deadline. After the call, which may have failed,
-  /// the caller may write to the values again. `step` is the number of completed steps that readers get with the
-  /// values.
+  /// Sends the values by reference; with a deadline, sends copies, because shards may read them after a timeout. After
+  /// the call, even a failed call, the caller may write to the values again. `step` is the number of completed steps
+  /// that readers get with the values.
   Status set(std::span<const ParamEntry> entries, uint64_t step = 0, double deadline = kForever);
   Result<std::vector<ParamKey>> keys(double deadline = kForever);
 
@@ -39,7 +39,8 @@ class ParamNode {
   Status begin(const ParamWorker::Config& config);
   /// Waits for the next task, the end of the run, or the rejection of a push.
   Result<ParamWorker::Event> next_event(double deadline = kForever);
-  /// Like `get`, but through the run's filter. For workers that choose the keys of their tasks themselves.
+  /// Like `get` without a deadline, but the servers filter the values as they filter the values of tasks. For workers
+  /// that choose the keys of their tasks themselves.
   Result<std::vector<ParamEntry>> fetch(std::vector<ParamKey> keys);
   /// Pushes the results of the current task. The memory of the entries must not change until next_event has returned.
   /// `seconds` is the worker's working time, for a timed task.
@@ -50,8 +51,8 @@ class ParamNode {
   /// Gives `server` all frames from now on, and the frames stored so far. After serve(nullptr) frames are stored.
   void serve(ParamServer* server);
   /// Serves the shard until the policy must make a decision, and returns the request. Returns no value at the deadline,
-  /// or as soon as `enough` returns true (by default: run_is_over()). `enough` is called after each arrival. Reports
-  /// changes of the membership to the server.
+  /// or as soon as `enough` returns true (by default: run_is_over()); the call checks `enough` after each arrival.
+  /// Reports changes of the membership to the server.
   Result<std::optional<ServerRequest>> wait(double deadline = kForever, const std::function<bool()>& enough = {});
   /// True when a worker has sent a frame of a later run.
   bool run_is_over() const noexcept { return !early_.empty(); }
@@ -72,7 +73,7 @@ class ParamNode {
   ParamServer* server_ = nullptr;
   std::vector<Frame> out_;
   std::vector<Frame> in_;
-  std::vector<Frame> early_;  // stored for the next server
+  std::vector<Frame> early_;  // frames for the next server
 };
 
 }  // namespace actorhost

@@ -28,7 +28,7 @@ struct RunWorker {
 
 class RunWorkers {
  public:
-  /// Adds a member at the start of the run; the member is absent.
+  /// Adds a member of the run's start, as absent.
   RunWorker& expect(NodeId id) {
     absent_.insert(id);
     return workers_[id];
@@ -65,7 +65,7 @@ class RunWorkers {
     const auto found = workers_.find(id);
     return found == workers_.end() ? nullptr : &found->second;
   }
-  /// The worker with this id; adds an unknown worker.
+  /// The worker with this id; adds it if it is unknown.
   RunWorker& at(NodeId id) { return workers_[id]; }
   bool empty() const noexcept { return workers_.empty(); }
   uint32_t size() const noexcept { return static_cast<uint32_t>(workers_.size()); }

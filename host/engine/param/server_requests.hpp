@@ -11,10 +11,10 @@
 
 namespace actorhost {
 
-/// The argument of `stop`.
+/// The argument of the callback `stop` of param.run.
 struct StopContext {
-  uint64_t step = 0;     // completed by the slowest live worker
-  uint64_t updates = 0;  // merged so far
+  uint64_t step = 0;     // number of steps that the slowest live worker has completed
+  uint64_t updates = 0;  // number of merged updates
   double seconds = 0;    // since the run began
   uint32_t workers = 0;  // live
 };
@@ -39,7 +39,7 @@ struct LostNotice {
 };
 /// Answer with the account of the numbered tasks, for a checkpoint.
 struct StateRequest {};
-/// For ParamServer alone: add the values of its own shard to the checkpoint.
+/// Add the values of the server's shard to the checkpoint. ParamServer handles this request; the policy never gets it.
 struct CutRequest {
   RunState state;  // of the checkpoint
 };
@@ -47,11 +47,11 @@ struct CutRequest {
 struct FinishedNotice {
   ParamSummary summary;
 };
-/// An Error ends the run.
+/// An Error: the run ends with it.
 using ServerRequest = std::variant<PullRequest, StopRequest, ScheduleRequest, LostNotice, StateRequest, CutRequest,
                                    FinishedNotice, Error>;
 
-/// What became of the push of a numbered task.
+/// The outcome of the push of a numbered task.
 struct TaskOutcome {
   NodeId worker = 0;
   uint64_t task = 0;

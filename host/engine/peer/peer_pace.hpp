@@ -1,10 +1,10 @@
 #pragma once
-// The state of a worker that the barrier rules of other peers see: its clock, and the times of its steps. A worker
-// publishes the state as its state in the overlay (Overlay::set_state), so samples of overlay nodes include it. A node
+// The pace of a worker, which the barrier rules of other peers see: its clock, and the times of its steps. A worker
+// publishes its pace as its state in the overlay (Overlay::set_state), so samples of overlay nodes include it. A node
 // whose rule waits for a particular peer watches that peer by messages, kinds 0x0880 on. Plain values.
 //
-//  watch    WatchPeer    send your state now and at each change; or stop sending it
-//  watched  WatchedPeer  the sender's state
+//  watch    WatchPeer    a request to send the pace now and at each change, or no longer
+//  watched  WatchedPeer  the sender's pace
 
 #include <cmath>
 #include <string>
@@ -23,11 +23,11 @@ inline constexpr auto watched = Kind{0x0881};
 //
 //   present_in(run)        the worker has reached the run
 //   mark_of(run, step)     it has completed `step` steps
-//   stopped_in(run, step)  it takes no more steps
-//   settled_in(run, step)  and all updates of keys on this node are merged
+//   stopped_in(run, step)  it has completed `step` steps and takes no more steps
+//   settled_in(run, step)  it has stopped, and all updates of keys on its node are merged
 //
-// So the minimum clock of all workers shows when all workers have reached the run, the clock of the slowest worker,
-// when all have stopped, and when all updates are merged.
+// So the minimum clock of all workers is the clock of the slowest worker. It also shows that all workers have reached
+// the run, that all have stopped, or that all updates are merged.
 inline constexpr uint64_t kMaxStep = (uint64_t{1} << 38) - 1;
 constexpr Mark present_in(RunId run) noexcept { return mark_of(run, 0) - 1; }
 constexpr Mark stopped_in(RunId run, uint64_t step) noexcept { return mark_of(run, (uint64_t{1} << 38) | step); }

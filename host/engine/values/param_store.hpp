@@ -4,9 +4,9 @@
 // server nodes that use it. One thread at a time uses it; no call blocks.
 //
 // A large tensor (splits()) is split over all shards, and each shard holds its split_range. Any other value is on the
-// shard that owns its key. A shard stores its range of a tensor in chunks, and a message has a chunk as one piece; the
-// functions accept no other pieces. Readers share the bytes of chunks. Before a write the store copies a chunk that a
-// reader still refers to, so the values of readers do not change.
+// shard that owns its key. A shard stores its range of a tensor in chunks. Each entry of a message holds one chunk (a
+// piece); the functions refuse all other pieces. Readers share the bytes of chunks. Before it writes a chunk that a
+// reader still refers to, the store copies the chunk, so the values of readers do not change.
 
 #include <cstdint>
 #include <memory>
@@ -42,7 +42,7 @@ struct StoredTensor : TensorLayout {
 
 struct Stored {
   std::variant<StoredTensor, LuaValue> value;
-  uint64_t step = 0;                 // completed steps of the last writer, with the step of this write; 0 for a set
+  uint64_t step = 0;                 // steps that the last writer has completed, including the step of the write
   uint64_t version = 0;              // number of writes
   std::shared_ptr<KeyRow> row = {};  // its row in the list of keys, which shares it; set if this shard owns the key
 };
@@ -67,7 +67,7 @@ class ParamStore {
   const Stored* find(const ParamKey& key) const;
   /// The keys that this shard owns, sorted, without the keys of other shards' split tensors.
   std::vector<ParamKey> keys() const;
-  /// Adds the stored value of `key` to a reply; nil for a missing key.
+  /// Adds the stored value of `key` to a reply: nil for a missing key.
   void pack(const ParamKey& key, EntryPacker& reply) const;
 
   /// Writes all entries, or none if an entry is malformed. The pieces of a tensor must be consecutive entries, in
@@ -86,9 +86,9 @@ class ParamStore {
 
   /// All values, sorted by key, for a checkpoint. Shares the bytes of chunks.
   std::vector<std::pair<ParamKey, Stored>> snapshot() const;
-  /// Restores a value of a checkpoint, which may have another number of shards. `whole` is the whole tensor, and
-  /// `state` has the whole tensors of the state of optimiser `state_of` after `made` updates. The store takes its own
-  /// part, if any.
+  /// Restores a value of a checkpoint, which may have another number of shards. `whole` is the whole tensor. `state`
+  /// has the whole tensors of the state of optimiser `state_of` after `made` updates. The store takes its own range, if
+  /// any.
   Status restore(const ParamKey& key, const Tensor& whole, const std::vector<Tensor>& state,
                  std::optional<kernel::OptimiserKind> state_of, uint64_t made, uint64_t step, uint64_t version);
   Status restore(const ParamKey& key, const LuaValue& value, uint64_t step, uint64_t version);

@@ -1,7 +1,8 @@
 #pragma once
-// How a push of a worker changes a stored value. There are three kinds: the push replaces the value, an optimiser in
-// C++ applies the push (a native update), or a `pull` in Lua computes the new value. A native update works element by
-// element, so the division into chunks and shards does not change a bit of the result. Plain values and pure functions.
+// How a worker's push changes a stored value. There are three kinds of updates: the push replaces the value, an
+// optimiser in C++ applies the push (a native update), or a `pull` in Lua computes the new value. A native update works
+// element by element, so the division into chunks and shards does not change a bit of the result. Plain values and pure
+// functions.
 
 #include <cstdint>
 
@@ -14,13 +15,13 @@ namespace actorhost {
 struct UpdateRule {
   enum class Kind : uint8_t {
     replace,  // the pushed value is the new value
-    native,   // the optimiser of `spec`; its learning rate decays with the worker's clock, which is 0 in the first step
+    native,   // the optimiser of `spec`; its learning rate decays with the worker's clock (0 in the first step)
     lua       // a `pull` in Lua
   };
   friend constexpr Kind last_of(Kind) { return Kind::lua; }
   Kind kind = Kind::replace;
   kernel::OptimiserSpec spec;
-  bool shared = false;  // no callback writes to a tensor that it has returned or received, so tensors need no copies
+  bool shared = false;  // no callback writes to a tensor that it has received or returned, so tensors are not copied
 
   static UpdateRule native(const kernel::OptimiserSpec& spec) { return {Kind::native, spec, false}; }
   bool is_native() const noexcept { return kind == Kind::native; }
@@ -34,7 +35,7 @@ const char* update_name(const UpdateRule& rule) noexcept;
 struct PullEntry {
   ParamKey key;
   ParamValue value;
-  uint64_t step = 0;  // the worker's completed steps, with the step of this push
+  uint64_t step = 0;  // the worker's completed steps, including the step of this push
   NodeId worker = 0;
 };
 
