@@ -30,7 +30,7 @@ struct Conv {
 void conv(const Kernels& k, Dtype dtype, const Conv& c, const void* in, const void* weights, const void* bias,
           std::optional<Unary> activation, void* out, ThreadPool* pool = nullptr);
 
-/// Computes in_grad, the gradient of the input. `out_grad` is the gradient of the result before its activation.
+/// Computes in_grad, the gradient of the input, from `out_grad`, the gradient of the result before its activation.
 /// Allocates like `conv`.
 void conv_to_input(const Kernels& k, Dtype dtype, const Conv& c, const void* out_grad, const void* weights,
                    void* in_grad, ThreadPool* pool = nullptr);
@@ -40,11 +40,12 @@ void conv_to_input(const Kernels& k, Dtype dtype, const Conv& c, const void* out
 void conv_to_weights(const Kernels& k, Dtype dtype, const Conv& c, const void* in, const void* out_grad,
                      void* weight_grad, void* bias_grad, ThreadPool* pool = nullptr);
 
-/// Writes the largest element of each window to out (batch, out_h, out_w, channels); NaN if the window has a NaN, 0 if
+/// Writes the largest element of each window to out (batch, out_h, out_w, channels): NaN if the window has a NaN, 0 if
 /// the window is completely outside of the image. Writes the position of this element in the window, kernel_w * row +
-/// column, to `places`; of equal elements the first counts. A window has at most kMostPlaces pixels.
+/// column, to `places`; of equal elements the position of the first. A window has at most kMostPlaces pixels.
 void max_pool(const Kernels& k, Dtype dtype, const Windows& w, const void* in, void* out, uint16_t* places,
               ThreadPool* pool = nullptr);
+/// Computes in_grad: adds each element of out_grad at the place of its window's largest element.
 void max_pool_to_input(const Kernels& k, Dtype dtype, const Windows& w, const void* out_grad, const uint16_t* places,
                        void* in_grad, ThreadPool* pool = nullptr);
 inline constexpr int64_t kMostPlaces = 65536;
@@ -53,6 +54,7 @@ inline constexpr int64_t kMostPlaces = 65536;
 /// pixels.
 void average_pool(const Kernels& k, Dtype dtype, const Windows& w, const void* in, void* out,
                   ThreadPool* pool = nullptr);
+/// Computes in_grad: divides each element of out_grad equally over its window's pixels inside the image.
 void average_pool_to_input(const Kernels& k, Dtype dtype, const Windows& w, const void* out_grad, void* in_grad,
                            ThreadPool* pool = nullptr);
 

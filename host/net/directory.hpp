@@ -1,6 +1,6 @@
 #pragma once
 // Maps the addresses of this process to their mailboxes. Each transport owns a directory and delivers frames through
-// it. Thread-safe. A delivery holds the lock, shared, until the frame is in the mailbox, so after `remove` no delivery
+// it. Thread-safe. A delivery holds a shared lock until the frame is in the mailbox, so after `remove` no delivery
 // touches the mailbox. `add` and `remove` have priority over deliveries, so steady traffic cannot block them forever.
 
 #include <atomic>
@@ -27,8 +27,8 @@ class Directory : private NonCopyable {
   /// Puts the frame into its receiver's mailbox. Returns no value if the address is not attached here. Control frames
   /// may exceed the mailbox's bounds. Does not wait for room.
   std::optional<Mailbox::Put> deliver(Frame&& frame) const;
-  /// Delivers consecutive frames to one address, with one lock; all of them are control frames, or none is. Delivers as
-  /// many frames as fit and sets `taken` to their number; the other frames are unchanged.
+  /// Delivers frames to one address under one lock. Either all of the frames are control frames, or none is. Delivers
+  /// the first frames, as many as fit, and sets `taken` to their number; the other frames are unchanged.
   std::optional<Mailbox::Put> deliver_run(std::span<Frame> run, size_t& taken) const;
   /// ReceiveBuffers::take of the receiver's mailbox.
   Blob room_for(const Frame& head, size_t bytes) const;

@@ -1,6 +1,6 @@
 #pragma once
-// The clocks of a simulation: the number of completed steps of each node, and the set of live nodes, which barriers
-// count. Belongs to a simulation; not thread-safe.
+// The clocks of a simulation: the number of completed steps of each node, and the set of live nodes. Barriers count
+// only live nodes. Belongs to a simulation; not thread-safe.
 
 #include <cstdint>
 #include <vector>
@@ -20,6 +20,7 @@ class Clocks {
   int32_t step(NodeId id) const noexcept { return steps_[id]; }
   /// Loads the node's clock into the cache.
   void fetch(NodeId id) const noexcept { __builtin_prefetch(&steps_[id]); }
+  /// The node is live, so barriers count it.
   bool counted(NodeId id) const noexcept { return places_[id] != kDeparted; }
   /// The clocks by id, with the last clocks of departed nodes.
   const std::vector<int32_t>& steps() const noexcept { return steps_; }

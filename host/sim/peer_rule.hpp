@@ -1,7 +1,7 @@
 #pragma once
 // The barrier rule of simulated peers. It decides whether a peer may start a step, from the states that the peer has
-// received in messages (host/barrier/peer_view.hpp). There are two forms: a classic rule in C++ (NativeRule), and any
-// rule of actor.barrier. Belongs to a simulation; not thread-safe.
+// received in messages (host/barrier/peer_view.hpp). There are two forms: a rule in C++ (NativeRule), and any rule of
+// actor.barrier. Belongs to a simulation; not thread-safe.
 
 #include <memory>
 
@@ -14,13 +14,13 @@ namespace actorhost {
 class PeerRule : public Interface {
  public:
   /// A waiting peer draws a sample of `beta` peers and queries them; `resample` defines when it draws another sample.
-  /// Resample::Kind::event is not possible for peers. NativeRule::kAll: there is no sample, and the rule decides from
-  /// the minimum clock.
+  /// Peers cannot resample by Resample::Kind::event. With `beta` NativeRule::kAll there is no sample: the rule decides
+  /// from the minimum clock.
   PeerRule(uint32_t beta, Resample resample) : beta_(beta), resample_(resample) {}
 
   uint32_t beta() const noexcept { return beta_; }
   Resample resample() const noexcept { return resample_; }
-  /// The rule uses no clock of another node, so nodes send no steps.
+  /// The rule reads no clock of another node, so nodes do not send their clocks.
   virtual bool blind() const { return false; }
   /// Decides for the peer of `view`. An error ends the simulation.
   virtual Status decide(const PeerView& view, Decision& out) = 0;

@@ -25,8 +25,8 @@ inline constexpr uint8_t kWireVersion = 4;
 inline constexpr size_t kHeaderBytes = 32;
 inline constexpr size_t kBodyAlignment = 64;
 
-/// The type of message in a frame. Each layer has a range of kinds and names its kinds in its own header. Named here
-/// are the kinds of the transport, and the first kind of each range.
+/// The type of message in a frame. Each layer has a range of kinds and names its kinds in its own header. This enum
+/// names the kinds of the transport, and the first kind of each other range.
 enum class Kind : uint16_t {
   heartbeat = 0x0001,
   link_hello = 0x0002,  // first frame on a connection between two hosts of a run
@@ -72,7 +72,7 @@ constexpr bool known_kind(Kind kind) noexcept {
   return false;
 }
 
-/// The range that begins with `first`. Does not compile if there is none.
+/// The range that begins with `first`; an error of the compiler if there is none.
 consteval KindRange kinds_of(Kind first) {
   for (const KindRange& range : kKindRanges) {
     if (range.first == first) return range;

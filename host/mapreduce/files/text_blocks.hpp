@@ -1,7 +1,7 @@
 #pragma once
-// The input and output of the parsers of text files (csv_rows, json_rows). TextBlocks gives a parser some lines of the
-// text at a time, and the line numbers for errors. RowBytes collects the rows that the parser makes. Used by the thread
-// of the task; `more` blocks on the file or the network.
+// The input and output of the parsers of text files (csv_rows, json_rows). TextBlocks reads blocks of whole lines for a
+// parser, and counts lines for its errors. RowBytes collects the rows that the parser makes. Used by the thread of the
+// task; `more` blocks on the file or the network.
 
 #include <functional>
 #include <memory>
@@ -20,12 +20,12 @@ class TextBlocks {
   /// `name` is the name of the file or URL, for errors.
   TextBlocks(std::unique_ptr<TextInput> input, std::string name) : input_(std::move(input)), name_(std::move(name)) {}
 
-  // The text in memory that the parser has not taken yet: [begin, end).
+  // [begin, end) is the text in memory that the parser has not taken.
   const char* begin() const noexcept { return at_; }
   const char* end() const noexcept { return end_; }
   /// Takes the text before `at`.
   void take(const char* at) noexcept { at_ = at; }
-  /// Reads more whole lines behind the remaining text, which may move. Returns false at the end of the input.
+  /// Appends more whole lines to the remaining text, which may move. Returns false at the end of the input.
   Result<bool> more();
   /// Code::bad_data; the message names the file and the line number of `at`.
   Error error(const char* at, const std::string& what) const;
@@ -35,7 +35,7 @@ class TextBlocks {
  private:
   std::unique_ptr<TextInput> input_;
   const std::string name_;
-  std::string partial_row_;  // a row that continues in the next lines, and these lines
+  std::string partial_row_;  // the text in memory, if a row continues beyond the lines of one block
   const char* first_ = nullptr;
   const char* at_ = nullptr;
   const char* end_ = nullptr;

@@ -1,8 +1,8 @@
 #pragma once
-// Counts the memory of a process's map-reduce data against its limit, the process's share of `--memory`. A budget never
-// refuses memory. Tables and sorts keep to their `share`, and spill rows to disk beyond it. If the limit is exceeded
-// nevertheless, the block store of the process spills stored outputs. All objects of a process that hold rows share one
-// budget. Thread-safe; only `relieve` may block.
+// Counts the memory of a process's map-reduce data against the limit, the process's share of `--memory`. A budget never
+// refuses memory. Tables and sorts limit themselves to their `share`: they spill further rows to disk. If the process
+// still exceeds the limit, its block store spills outputs. All objects of a process that hold rows share one budget.
+// Thread-safe; only `relieve` may block.
 
 #include <atomic>
 #include <cstddef>
@@ -39,7 +39,7 @@ class MemoryBudget : private NonCopyable {
   size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
   size_t limit() const noexcept { return limit_; }
   bool exceeded() const noexcept { return used() > limit_; }
-  /// The limit for one user, with its outputs.
+  /// The limit for one user, including its outputs.
   size_t each() const noexcept { return limit_ / users_; }
   /// The limit for the tables, sorts and buffers of one task. All tasks together get half of the budget's limit; the
   /// other half is for the outputs.

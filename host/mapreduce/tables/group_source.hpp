@@ -1,6 +1,6 @@
 #pragma once
-// Sources of rows in groups of equal keys: GroupSource for group_by_key and joins, SetSource for set operations. Both
-// merge sorted inputs and give the rows as batches. Owned and used by the thread of the task.
+// Sources that merge sorted inputs and group their rows by key: GroupSource for group_by_key and joins, SetSource for
+// set operations. Owned and used by the thread of the task; `next` may block on the disk.
 
 #include <memory>
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace actorhost {
 
-/// Collects copies of rows for a batch. A merge's row is valid only until the merge's next row, but a batch's rows have
-/// to be valid until the next batch, so the rows are copied.
+/// Collects copies of rows for a batch. A row of a merge is valid only until the next row, but the rows of a batch must
+/// be valid until the next batch.
 class BatchCopy {
  public:
   void begin();
   bool full() const noexcept { return flags_.size() == kBatchRows || bytes_.size() >= kMostBytes; }
-  /// Copies a row. `flags` are added to its RowBatch::pair.
+  /// Copies a row. Its RowBatch::pair gets `flags`.
   void add(std::string_view row, uint8_t flags) {
     bytes_.append(row);
     flags_.push_back(flags);
@@ -56,7 +56,7 @@ class GroupSource final : public RowSource {
 
 enum class SetOperation : uint8_t { intersection, subtract };
 
-/// Gives each distinct row that is in both inputs (intersection), or in the first input alone (subtract). The key of an
+/// Gives each distinct row that is in both inputs (intersection), or only in the first input (subtract). The key of an
 /// input's row is a text: the encoded bytes of the row to give.
 class SetSource final : public RowSource {
  public:
