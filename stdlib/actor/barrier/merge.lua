@@ -1,6 +1,6 @@
---- Merge policies: how the parameter server merges pushes, above all late and surplus pushes. No worker waits for a
---- merge policy. It complements a barrier that lets workers fall behind (ksync, backup, partial, quorum). Scripts
---- choose a policy by `param.run { merge = param.merge.NAME(...) }`. The parameter server applies the policies in C++
+--- Merge policies: how the parameter server merges pushes, above all late and surplus pushes. A policy never delays a
+--- worker. It complements a barrier that lets workers fall behind (ksync, backup, partial, quorum). Scripts choose a
+--- policy by `param.run { merge = param.merge.NAME(...) }`. The parameter server applies the policies in C++
 --- (host/engine/param/push_merger.cpp); the simulator applies them in Lua (actor.sim.train), with `weight`.
 local check = require("actor.check")
 
@@ -9,22 +9,22 @@ local check = require("actor.check")
 
 local M = {}
 
----Merges every push unchanged, however late.
+---Merges every push unchanged, however late it is.
 ---@return actor.param.Merge
 function M.all()
   return { kind = "all" }
 end
 
----Merges the mean of all pushes of a step, when the barrier opens. This is synchronous training: an optimiser with a
----state (momentum, Adam) makes one update per step of all workers. Works only with a BSP rule and an optimiser as
----`pull`; a function as `pull` receives the pushes of a step together under every policy.
+---Merges the mean of all pushes of a step when the barrier opens. This is synchronous training: an optimiser with a
+---state (momentum, Adam) makes one update for each step of all workers. Works only with a BSP rule and an optimiser as
+---`pull`. Under BSP a function as `pull` receives the pushes of a step together anyway.
 ---@return actor.param.Merge
 function M.mean()
   return { kind = "mean" }
 end
 
----Drops pushes more than `later_than` steps behind the newest push (Chen et al. 2016, for backup workers). With 0 it is
----the policy for barrier.backup and barrier.ksync.
+---Drops pushes more than `later_than` steps behind the newest push (Chen et al. 2016, for backup workers). `later_than`
+---0 completes barrier.backup and barrier.ksync.
 ---@param options {later_than: integer}
 ---@return actor.param.Merge
 function M.drop(options)
@@ -60,9 +60,9 @@ local makers = {
   scale = function(number) return M.scale_by_staleness { exponent = number } end,
 }
 
----Reads a policy from a text: "all", "mean", "drop:2", "buffer:8", "scale", "scale:0.5".
+---Parses a policy: "all", "mean", "drop:2", "buffer:8", "scale", "scale:0.5".
 ---@param text string
----@return actor.param.Merge? policy nil: the text names no policy
+---@return actor.param.Merge? policy nil if the text is invalid
 local function from(text)
   local kind, argument = text:match("^(%a+):?(.*)$")
   local number = tonumber(argument)
@@ -73,7 +73,7 @@ local function from(text)
   return made and policy or nil
 end
 
----Returns the factor of an update that is `staleness` steps behind the newest update; nil: the update is dropped.
+---Returns the factor of an update that is `staleness` steps behind the newest update; nil if the policy drops it.
 ---@param policy actor.param.Merge of kind "all", "drop" or "scale"
 ---@param staleness integer
 ---@return number? weight

@@ -1,8 +1,8 @@
---- A barrier rule of actor.barrier between the steps of collective jobs and of averaging. Each worker evaluates the
---- rule by itself. It knows the other workers' clocks from the board, a shared table in the process of rank 0 with a
---- row for each worker. To write and read the board costs a round trip; a waiting worker reads it repeatedly. A
---- collective within a step still waits for all workers. So a looser rule than bsp has an effect only if the steps use
---- locks, updates of shared tables, events or averaging instead.
+--- Applies a barrier rule of actor.barrier between the steps of collective jobs and of averaging. Each worker evaluates
+--- the rule by itself. It reads the other workers' clocks from the board, a shared table in the process of rank 0 with
+--- a row for each worker. One write and read of the board costs a round trip; a waiting worker reads the board
+--- repeatedly. A collective within a step still waits for all workers. So a looser rule than bsp has an effect only if
+--- the steps use locks, updates of shared tables, events or averaging instead.
 local barrier = require("actor.barrier")
 local check = require("actor.check")
 local clock = require("actor.ffi")("core")
@@ -23,12 +23,12 @@ local function now() return clock.now(clock.clock) end
 
 ---@class actor.StepGate
 ---@field private board actor.Table
----@field private rows table<integer, integer> by id
----@field private seen table<integer, {done: integer, busy: boolean, away: boolean}> by id
+---@field private rows table<integer, integer> by id: the worker's row of the board
+---@field private seen table<integer, {done: integer, busy: boolean, away: boolean}> by id: the row at the last read
 local Gate = {}
 Gate.__index = Gate
 
----Makes the board and the rule. All workers make the call together. `--barrier` overrides `spec`.
+---Makes the board and the rule. A collective call: all workers make it. `--barrier` overrides `spec`.
 ---@param spec string|function|table|nil
 ---@param fn string the name of the public function, for errors
 ---@return actor.StepGate
@@ -55,8 +55,8 @@ function M.gate(spec, fn)
   return self
 end
 
--- Lets `change`, if given, write to this worker's row of the board, and reads all rows. Raises when the process with
--- the board is lost.
+-- Reads all rows of the board. If `change` is given, it first writes this worker's row: change(rows, row). Raises if
+-- the process with the board is lost.
 function Gate:exchange(change)
   local all, message = self.board:update(0, function(values)
     local rows = values[0]
@@ -71,6 +71,7 @@ function Gate:exchange(change)
   self:update_workers(all)
 end
 
+-- Updates the worker's clock from its row of the board, read at the time `at`.
 function Gate:update_worker(id, row, rows, at)
   local seen, progress = self.seen[id], self.progress
   local done, busy, away = rows:get(row, DONE), rows:get(row, BUSY) > 0, rows:get(row, AWAY) > 0
@@ -91,13 +92,14 @@ function Gate:update_workers(rows)
   for id, row in util.pairs(self.rows) do
     if live[id] then
       self:update_worker(id, row, rows, at)
-    else -- the others no longer wait for it
+    else -- no worker waits for a failed worker
       self.progress:remove(id)
       self.rows[id], self.seen[id] = nil, nil
     end
   end
 end
 
+-- Whether the rule admits this worker now.
 local function passes(self)
   local ok, ids = pcall(self.evaluator.poll, self.evaluator, self.progress, now())
   if not ok then check.fail("%s: %s", self.fn, ids) end
@@ -107,7 +109,7 @@ local function passes(self)
   return false
 end
 
--- The ranks with the fewest completed steps, and their number of steps, for the log.
+-- The ranks with the fewest completed steps, and this number of steps, for the log.
 local function slowest(self)
   local least, ranks = math.huge, {}
   for i, id in ipairs(node.workers()) do
@@ -167,9 +169,9 @@ end
 ---
 ---     for step in collective.steps { count = 100, barrier = "ssp:4" } do ... end
 ---
----All workers make the call together. Before each step a worker waits until the rule admits it. The rule ignores
+---A collective call: all workers make it. Before each step a worker waits until the rule admits it. The rule ignores
 ---workers that have completed all their steps, and lost workers. Do not leave the loop by `break`: the other workers
----would wait for this worker. End it by `count`.
+---would wait for this worker. The loop ends after `count` steps.
 ---@param options actor.StepsOptions
 ---@return fun(): integer|nil step from 1, or from + 1
 function M.steps(options)

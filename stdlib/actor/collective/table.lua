@@ -15,11 +15,11 @@ local largest_id = 2 ^ 53
 ---@class actor.Table
 ---@field group actor.Collectives|nil the table's group; nil: all workers
 ---@field name string|nil
----@field parts table<integer, any> internal: this rank's partitions; not up to date while the table is shared
+---@field parts table<integer, any> internal: this rank's partitions by id; while the table is shared only the ids count
 ---@field weights table<integer, number> internal: for a mean, the number of values in a partition, if not 1
 ---@field combiner actor.Combiner internal
 ---@field partitioner fun(id: integer, n: integer): integer internal
----@field bounded? fun(ids: integer[]): fun(): integer? internal: iterates over the ids of a rotator's visit
+---@field bounded? fun(ids: integer[]): fun(): integer? internal: iterates over ids until a rotator's time bound
 ---@field sharing table|nil internal: the state of sharing, between a regroup() and its end
 local Table = {}
 Table.__index = Table
@@ -37,9 +37,9 @@ end
 ---@field partitioner? fun(id: integer, n: integer): integer returns the owner rank of an id, 0 .. n-1; default id mod n
 ---@field group? actor.Collectives default: all workers
 ---@field name? string for messages; the same on every rank
----@field shared? boolean true: after `regroup` every rank may use its partitions, under `lock`
+---@field shared? boolean true: after `regroup` every rank may read and change all partitions, under `lock`
 
----Makes an empty table. Each rank makes the call with the same options; it needs no communication.
+---Makes an empty table, without communication. Each rank must give the same options.
 ---@param options? actor.TableOptions
 ---@return actor.Table
 function M.new(options)
@@ -103,7 +103,8 @@ function Table:add(id, value)
   self.parts[id], self.weights[id] = values[id], weights[id]
 end
 
----Returns this rank's partition with this id; nil without one. For a shared table it is a copy of the newest value.
+---Returns this rank's partition with this id, or nil if this rank has none. A shared table returns a copy of the newest
+---value.
 ---@param id integer
 ---@return any|nil
 function Table:get(id)
@@ -150,8 +151,8 @@ local function in_order(ids)
 end
 
 ---Iterates over this rank's partitions in the order of their ids. Partitions that the loop adds are not visited. In a
----rotator with a time bound, the loop ends when the time is over, and in the next visit of these partitions it
----continues at the same id.
+---rotator with a time bound the loop ends when the time is over. The next visit of these partitions continues at the
+---id where the loop ended.
 ---@return fun(): integer, any
 function Table:pairs()
   local next_id = (self.bounded or in_order)(self:ids())

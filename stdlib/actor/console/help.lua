@@ -7,10 +7,10 @@ local text = require("actor.inspect.text")
 local M = {}
 
 local keys = [[
-Lua runs where the prompt says. Values are printed; `_` is the last one. A chunk may have several lines.
+The prompt names the nodes that run Lua. Values are printed; `_` is the last value. A chunk may have several lines.
 Tab completes, Ctrl-R searches the history, Ctrl-C clears the line or interrupts the chunk, Ctrl-D leaves.]]
 
----Returns the keys of the console and a list of its commands, one per line.
+---Returns the keys of the console and the list of its commands, one per line.
 ---@return string
 function M.overview()
   local rows = {}

@@ -11,8 +11,8 @@ local reply_seconds = 0.3 -- the longest wait of the Tab key for the node's repl
 local names_chunk = [[local word, words = require("actor.console.complete").at(%q)
 return word .. "\n" .. table.concat(words, "\n")]]
 
--- Completions of a Lua text, by the node where chunks run, which knows the script's variables. If the node does not
--- reply in time, completions by the library's names alone.
+-- Returns the last word of a Lua text, and the words that complete it. The node that runs chunks completes the word,
+-- because it knows the script's variables. If it does not reply in time, only the library's names complete the word.
 local function lua_words(session, before)
   local reply = session:query(names_chunk:format(before), reply_seconds)
   if not reply then return complete.at(before) end
@@ -43,6 +43,7 @@ local function prompt_of(session)
   return ("%s%s[%d] %s> "):format(run.paused and "paused " or "", run.job, run.size, session:place())
 end
 
+-- Saves a chunk in the history: on one line if possible, else a line at a time. Shows the first failure.
 local function remember(editor, session, source)
   local lines = chunk.one_line(source)
   for line in ((lines or source) .. "\n"):gmatch("(.-)\n") do
@@ -57,9 +58,9 @@ end
 
 local local_hint = "(%s ends with this input: leave out `local` and it lives on)"
 
----Reads and runs lines until the session is over.
+---Reads lines and runs chunks and commands until the session is over.
 ---@param session actor.console.Session
----@param editor table of actor.c.line_editor, or {read=, remember=} for a plain terminal
+---@param editor table from actor.c.line_editor, or {read=, remember=} for a plain terminal
 function M.run(session, editor)
   local pending
   while not (session.ended or session.left or session.detached) do

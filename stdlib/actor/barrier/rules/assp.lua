@@ -1,11 +1,12 @@
 --- SSP with a staleness bound that follows the measured speeds of the workers. Let r be the average step duration of
---- the slowest worker over that of the fastest, rounded. The bound is r - 1, limited to `lower` .. `upper`. Workers of
---- equal speed stay close together, which costs little; in a mixed cluster fast workers may move ahead. Workers that
---- are suspected or have no measured step do not count. If no worker is measured, the bound is `lower`. The rule
---- computes the bound anew when the minimum clock rises. A worker at the minimum clock always passes.
+--- the slowest worker divided by the average step duration of the fastest worker, rounded. The staleness bound is
+--- r - 1, limited to `lower` .. `upper`. Workers of equal speed stay close together, which costs little; in a mixed
+--- cluster fast workers may move ahead. Suspected workers, and workers without a measured step, do not count. If no
+--- worker has a measured step, the staleness bound is `lower`. The rule computes it anew when the minimum clock rises.
+--- A worker at the minimum clock always passes.
 ---
---- This rule is not from a paper. ABS and DSSP choose a bound at run time too: ABS from a convergence bound, DSSP for
---- each worker.
+--- This rule is not from a paper. ABS and DSSP also choose the staleness at run time: ABS by a bound on convergence,
+--- DSSP for each worker.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description
@@ -23,6 +24,7 @@ function M.check(lower, upper)
   if upper < lower then return ("upper has to be at least lower, which is %d, not %d"):format(lower, upper) end
 end
 
+-- The staleness bound.
 local function bound(view, lower, upper)
   local averages, alive = view.averages, view.alive
   local fastest, slowest = math.huge, 0
