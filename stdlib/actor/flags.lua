@@ -1,5 +1,5 @@
 --- Parses the command lines of subcommands. A list of flags defines the parser, its error messages and the help text.
---- Functions return errors as nil, message: the subcommand prints the message and exits with code 2.
+--- `parse` returns an error as nil, message: the subcommand prints the message and exits with code 2.
 local spelling = require("actor.c.names")
 
 local M = {}
@@ -8,7 +8,7 @@ local M = {}
 ---@field name string without leading dashes: "retry-after"; on the command line `--retry_after` is the same flag
 ---@field short? string one letter
 ---@field value? string name of the value in the help: "N", "FILE"; a flag without it is a switch
----@field alone? string the value if no value follows: the flag is the last word, or the next word begins with a dash
+---@field alone? string the value if none follows: the flag is the last word, or the next word begins with a dash
 ---@field kind? "text"|"number"|"integer" default "text"
 ---@field default? any
 ---@field many? boolean the flag may occur several times: the value is an array
@@ -31,6 +31,7 @@ local function unknown(flags, word)
   return ("unknown flag '%s'%s"):format(word, spelling.suggestion((word:gsub("^%-+", "")), names, "--"))
 end
 
+-- The value of the flag's kind for a text; nil, message if the text has another kind.
 local function convert(flag, text)
   if not flag.kind or flag.kind == "text" then return text end
   local number = tonumber(text)

@@ -1,6 +1,6 @@
 --- Loads batches ahead: a thread gathers the rows of the next batches while the script works on the current batch. The
---- batches have the values and the order of `data.batch`. A fixed number of batches is allocated; their memory is
---- reused.
+--- batches have the values and the order of `data.batch`. A loader allocates a fixed number of batches and reuses their
+--- memory.
 local ffi = require("ffi")
 local check = require("actor.check")
 local c = require("actor.c.data")
@@ -52,11 +52,11 @@ end
 
 local kinds = { set = "table|cdata", plan = "table?", first = "number?", positions = "function?", ahead = "number?" }
 
----Makes an iterator over batches that a thread of its own gathers ahead. The next batch may overwrite the tensors of
----the current batch: `clone` tensors to retain them. Do not write to the sources while the loader is in use. A loader
----saves time if a core is idle and gathering takes a large part of a step (large rows). With a node on each core it
----saves no time and costs almost none (tests/bench/NOTES.md). The thread ends with the iteration, by `close`, or when
----the loader is collected.
+---Makes an iterator over batches that its own thread gathers ahead. The next batch may overwrite the tensors of the
+---current batch: `clone` tensors to retain them. Do not write to the sources while the loader is in use. A loader saves
+---time if a core is idle and gathering takes a large part of a step (large rows). With a node on each core it saves no
+---time and costs almost none (tests/bench/NOTES.md). The thread ends with the iteration, by `close`, or when the
+---collector frees the loader.
 ---
 ---     local plan = data.batches { n = set.n, size = 64, epochs = 5 }
 ---     for x, y in data.loader { set = set, plan = plan } do ... end
@@ -76,7 +76,7 @@ function M.loader(options)
   return setmetatable({
     _sources = sources, _ahead = ahead, _next = plan and in_order(plan, options.first or 1) or positions,
     _thread = c.load(sources), _ended = false,
-    _ready = {}, -- batches that the thread has or gathers: {positions=, rows=, tensors=}
+    _ready = {}, -- batches submitted to the thread, the oldest first: {positions=, rows=, tensors=}
     _free = {}, -- batches whose memory may be used again
   }, Loader)
 end
@@ -97,6 +97,7 @@ local function make_room(self, slot, count)
   end
 end
 
+-- Submits batches until `ahead` batches are submitted or the positions end.
 local function fill(self)
   while not self._ended and #self._ready < self._ahead do
     local positions = self._next()
@@ -118,8 +119,8 @@ local function give_back(self)
   self._held = nil
 end
 
----Returns the next batch: a tensor from each source, or nil after the last batch. Raises if a position is outside of a
----source. `loader()` makes the same call.
+---Returns the next batch: a tensor from each source, or nil after the last batch. Raises if a source has no row at a
+---position. `loader()` makes the same call.
 ---@return actor.Tensor|nil ...
 function Loader:next()
   give_back(self)
@@ -144,7 +145,7 @@ end
 
 Loader.__call = Loader.next
 
----Ends the loader and its thread. Later calls of `next` return nil. A second `close` changes nothing.
+---Ends the loader and its thread. Later calls of `next` return nil. A second `close` has no effect.
 function Loader:close()
   self._ended, self._ready, self._free = true, {}, {}
   c.close(self._thread)

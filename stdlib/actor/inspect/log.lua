@@ -1,10 +1,10 @@
 --- A view of a run's state as text (`:log`): the newest lines of the run's log, with its membership changes.
 local M = {}
 
----Returns the text.
+---Returns the newest lines, in the order of their times.
 ---@param state table the run's state, with `log` and `members`
----@param name? string "rank 3": only the lines of this node
----@param most? integer lines, default 40
+---@param name? string "rank 3": only this node's lines of the log
+---@param most? integer number of lines, default 40
 ---@return string
 function M.table(state, name, most)
   local lines = {}

@@ -3,7 +3,7 @@ local text = require("actor.inspect.text")
 
 local M = {}
 
----Returns the text.
+---Returns a line for each stage, with a bar of its completed tasks.
 ---@param state table the run's state, with `stages`
 ---@return string
 function M.table(state)

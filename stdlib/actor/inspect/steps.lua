@@ -33,7 +33,7 @@ local function names_text(names)
   return ("%s and %d more"):format(table.concat(names, ", ", 1, most_names - 1), #names - most_names + 1)
 end
 
----Returns the text.
+---Returns a line for each range of steps, with a bar and the names of the workers in it.
 ---@param state table the run's state, with `nodes`
 ---@return string
 function M.table(state)

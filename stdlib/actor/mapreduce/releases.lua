@@ -1,16 +1,16 @@
 --- Tracks the stages whose retained rows the script no longer needs: the script has called unpersist, or the dataset is
 --- garbage. The next action reports these stages to the tracker (host/mapreduce/tasks), and all processes free the
---- rows. The report of one node is enough: all nodes run the same actions, so no node reads a dataset that one node has
---- dropped. A wrong report costs only time, because missing rows are computed again.
+--- rows. The report of one node is enough: all nodes run the same actions, so after one node has dropped a dataset, no
+--- node reads the dataset again. A wrong report costs only time, because missing rows are computed again.
 local M = {}
 
--- Rows are outside of the Lua heap, so they do not cause a run of Lua's collector, which finds the garbage datasets. So
--- `collect_if_due` runs the collector.
+-- Lua's collector finds the garbage datasets. Rows are outside of the Lua heap, so their size does not start the
+-- collector; `collect_if_due` starts it.
 local MOST_RETAINED = 8 -- after this many newly retained stages
 local PART = 8 -- or when newly retained rows take 1 / PART of the memory
 
 local unused = {} -- ids of released stages, until they are reported
-local retained, retained_bytes = 0, 0 -- since the collector last ran
+local retained, retained_bytes = 0, 0 -- stages and bytes since `collect_if_due` last ran the collector
 
 ---Makes a hold on the retained rows of a stage. The rows are released when the hold is garbage.
 ---@param stage integer
@@ -34,7 +34,7 @@ end
 ---@param bytes number
 function M.count(bytes) retained_bytes = retained_bytes + bytes end
 
----Runs the collector to find garbage datasets if enough rows have been retained since the last such run.
+---Runs the collector to find garbage datasets, if this node has retained enough stages or rows since the last run.
 ---@param memory number bytes that all nodes may use
 function M.collect_if_due(memory)
   if retained < MOST_RETAINED and retained_bytes * PART < memory then return end

@@ -1,4 +1,4 @@
---- Actions on numeric rows: variance, standard deviation and histogram. Each partition is summarised in parallel. The
+--- Actions on numeric rows: variance, standard deviation and histogram. Tasks summarise the partitions in parallel. The
 --- summaries are combined in the order of the partitions, so a result has the same bits for every number of nodes.
 local actions = require("actor.mapreduce.actions")
 local check = require("actor.check")
@@ -9,8 +9,8 @@ local Dataset = datasets.Dataset
 -- ---- variance ----
 
 -- The moments of some rows are {count, first row, mean, sum of squared distances from the mean}. The mean and the sum
--- are of row - first row, so no digits are lost if the rows are large and close together. Rows are added by Welford's
--- method, and the moments of two partitions are combined by the method of Chan, Golub and LeVeque.
+-- are of row - first row, so large rows that are close together lose no digits. `add` adds a row by Welford's method;
+-- `together` combines the moments of two partitions by the method of Chan, Golub and LeVeque.
 local function add(moments, x)
   local n, first = moments[1] + 1, moments[2] or x
   local apart = x - first - moments[3]
@@ -91,7 +91,7 @@ local function check_edges(edges)
   end
 end
 
--- Edges of buckets of equal width; of one bucket if all numbers are the same.
+-- The edges of buckets of equal width; the edges of one bucket if all numbers are the same.
 local function edges_between(low, high, buckets)
   if low == high then return { low, high } end
   local edges, span = {}, high - low
