@@ -1,4 +1,4 @@
---- Functions for UTF-8 texts: words, letter case and length in all scripts. Lua's own string functions see only bytes.
+--- Functions for UTF-8 texts: words, letter case and length in all scripts. Lua's own string functions work on bytes.
 --- The properties of characters are Unicode's (utf8proc).
 ---
 ---     for word in text.words(text.lower("Don't say Привет, Straße!")) do print(word) end -- don't, say, привет, straße
@@ -39,7 +39,7 @@ function M.words(text)
 end
 
 ---Returns the text with each letter in lower case. A capital sigma at the end of a word becomes the final sigma: "ΟΔΟΣ"
----becomes "οδος". The result does not depend on the language, so Turkish has no rules of its own: I becomes i, İ
+---becomes "οδος". The result does not depend on the language, so the rules of Turkish do not apply: I becomes i, İ
 ---becomes an i with a combining dot (two characters), and ı is unchanged.
 ---@param text string
 ---@return string

@@ -7,8 +7,8 @@ local M = {}
 
 local series_options = { name = "string?", samples = "table?", values = "table?", counts = "table?", look = "number?" }
 
--- The values of a series as {value, count} pairs in ascending order. Counts the values without a place on the axis in
--- `out`.
+-- The values of a series as {value, count} pairs in ascending order. Counts the values without a place on the axis as
+-- out.infinite and out.negative.
 local function histogram(s, label, fn, log, out)
   if (s.samples == nil) == (s.values == nil) then
     check.fail("bad argument '%s' to %s: expected either samples or values (with counts)", label, fn)
@@ -34,8 +34,8 @@ local function histogram(s, label, fn, log, out)
   return pairs_of
 end
 
--- The points of the curve: at each value the share of samples at or below it. The curve begins with the share 0 at the
--- first value.
+-- The points of the curve: at each value the share of samples at or below it. The curve begins at the first value with
+-- the share 0.
 local function points_of(pairs_of)
   local total, sum, points = 0, 0, {}
   for _, p in ipairs(pairs_of) do total = total + p.count end
@@ -48,7 +48,8 @@ local function points_of(pairs_of)
   return points
 end
 
--- The points where the curve crosses the quartiles. Only they get markers: markers at all steps would hide the curve.
+-- The points where the curve crosses the quartiles. Only these points get markers: markers at all steps would hide the
+-- curve.
 local function quartiles(points)
   local out, i = {}, 1
   for _, share in ipairs({ 0.25, 0.5, 0.75 }) do

@@ -1,7 +1,7 @@
 --- Draws charts as SVG text: lines, cumulative distributions, bars. A figure is one document without scripts or
---- external resources. It follows the reader's light or dark colour scheme. Equal data gives equal bytes. Series differ
---- in colour, marker and dash. A value without a place on its axis (NaN, infinite, or at most 0 on a logarithmic axis)
---- is a gap; a note below the plot counts such values.
+--- external resources. It has a light and a dark colour scheme; the viewer's setting selects one. Equal data gives
+--- equal bytes. Series differ in colour, marker and dash. A value without a place on its axis (NaN, infinite, or at most 0 on
+--- a logarithmic axis) is a gap; a note below the plot counts such values.
 ---
 ---     local svg = plot.line{
 ---       title = "Steps against sample size", subtitle = "P = 200, T = 200 s, event",
@@ -27,7 +27,7 @@ local M = {}
 ---@field log? boolean|2|10 a logarithmic axis of this base; true is 10. With 2 all ticks are powers of two
 ---@field min? number the lower end; default: the tick at or below the least value
 ---@field max? number the upper end; default: the tick at or above the greatest value
----@field zero? boolean whether the axis includes 0; default: true if this less than doubles the range
+---@field zero? boolean whether the axis includes 0; default: true if 0 makes the range less than twice as long
 
 ---@class actor.plot.Options options of all charts
 ---@field title? string

@@ -1,13 +1,13 @@
 --- Trains a model in a simulation, to show how a barrier rule changes the loss over time. The model has no influence on
---- the barrier, so the simulation runs first, and then its trace is replayed. At the event `release` the barrier has
---- admitted a node: the replay computes the node's update from the current parameters, at once, so it needs no copy of
---- them. At `apply` it merges this update. The update of a departed node is dropped. So updates have the order and the
---- staleness of the simulation.
+--- the barrier, so the simulation runs first, and then the replay of its trace trains the model. At the event `release`
+--- the barrier has admitted a node: the replay computes the node's update from the current parameters at once, so it
+--- copies no parameters. At `apply` it merges this update. It drops the update of a departed node. So updates have the
+--- order and the staleness of the simulation.
 ---
 ---     local result = sim.train.run({ barrier = "asp", nodes = 100, time = 60 }, sim.train.models.linear())
 ---     print(result.training.time[51], result.training.loss[51])
 ---
---- Random numbers of a gradient depend only on seed, node and step: a node sees the same data under every rule.
+--- The random numbers of a gradient depend only on seed, node and step, so a node has the same data under every rule.
 local check = require("actor.check")
 local merge = require("actor.barrier.merge")
 local spelling = require("actor.c.names")
@@ -31,8 +31,8 @@ local M = {}
 
 ---@class actor.sim.Plan
 ---@field merge? actor.param.Merge a merge policy of param.merge; default: `all`
----@field points? integer number of evaluations of loss and accuracy, besides the start; default 50
----@field rate? number|fun(updates: integer, nodes: integer): number instead of the model's own
+---@field points? integer number of evaluations of loss and accuracy after the start; default 50
+---@field rate? number|fun(updates: integer, nodes: integer): number replaces the model's rate
 
 ---@class actor.sim.Training
 ---@field time number[] simulated seconds
@@ -97,13 +97,13 @@ end
 ---Returns the random number generator of one step of a node.
 ---@param seed integer
 ---@param id integer
----@param step integer completed before
+---@param step integer number of completed steps
 ---@return actor.Rng
 function M.rng_of(seed, id, step)
   return rng(seed, (id + 1) * 2 ^ 24 + step)
 end
 
-local on = {} -- by event; join, start and finish change nothing
+local on = {} -- handlers by event; the events join, start and finish need none
 
 function on.leave(self, id)
   self.pending[id] = nil
@@ -126,6 +126,7 @@ function State:record_point(time)
   if model.accuracy then out.accuracy[n] = model.accuracy(self.params) end
 end
 
+-- Replays the events of a trace, and records the points.
 function State:walk(trace, points)
   local event, time, id, step = trace.event, trace.time, trace.id, trace.step
   local ended, point = self.setup.time, 0
@@ -236,7 +237,7 @@ local function named_values(words)
   return values
 end
 
--- Makes a plan from the values that belong to it, and removes these values.
+-- Makes a plan of rate, decay, points and merge, and removes them from `values`. The model's options remain.
 local function plan_of(values)
   local plan = { points = values.points }
   local rate, decay = values.rate, values.decay

@@ -22,7 +22,7 @@ function M.floating(t, name, fn)
   end
 end
 
--- Raises unless the operands have the same floating-point type.
+-- Raises unless both operands are tensors of one floating-point type.
 local function pair_of(a, b, fn)
   M.floating(a, "a", fn)
   M.floating(b, "b", fn)
@@ -30,9 +30,8 @@ local function pair_of(a, b, fn)
 end
 M.pair_of = pair_of
 
----Returns a view of t with other dimensions. Dimension i of the view has the dimensions groups[i] of t (from 1): one
----dimension, or the diagonal of several, or none, which gives size 1. Dimensions of t outside all groups must have size
----1.
+---Returns a view of t with rearranged dimensions. groups[i] lists the dimensions of t (from 1) for dimension i of the
+---view: one dimension; several, for their diagonal; or none, for size 1. Dimensions of t in no group must have size 1.
 ---@param t actor.Tensor
 ---@param groups integer[][]
 ---@return actor.Tensor view
@@ -52,7 +51,7 @@ end
 -- The functions below work on labelled operands: {t = tensor, labels = the label of each dimension}. Several dimensions
 -- may have the same label. A dimension with the label `false` has size 1 and is ignored.
 
--- The dimensions of x with each of the labels: groups for `arranged`.
+-- For each of the labels, the dimensions of x that have it: groups for `arranged`.
 local function places(x, labels)
   local groups = {}
   for i, label in ipairs(labels) do
@@ -91,7 +90,7 @@ local function reduced(x, needed)
   return { t = t, labels = labels }
 end
 
--- The product of the sizes of x along some labels.
+-- The product of the sizes of x in the dimensions with these labels.
 local function count(x, labels)
   local n = 1
   for _, group in ipairs(places(x, labels)) do
@@ -168,8 +167,9 @@ local function fail_subscripts(message, ...)
   check.fail("bad argument 'subscripts' to tensor.einsum: " .. message, ...)
 end
 
--- The labels in the text of an operand or of the output: letters, and for the dimensions of "..." their numbers,
--- counted from the last, which is 1. `dims` returns how many dimensions "..." has, from the number of letters.
+-- The labels in the text of an operand or of the result. The label of a dimension is its letter, or, within "...", its
+-- number from the end of "...", from 1. dims(number of letters) returns the number of dimensions of "...". Also returns
+-- whether the text has "...".
 local function labels_of(text, dims)
   local labels = {}
   local from, to = text:find("...", 1, true)
@@ -197,8 +197,8 @@ local function operand_of(t, text, place)
   return { t = t, labels = labels, open = open }
 end
 
--- Raises unless each label has the same size in all operands. A dimension of "..." may also have size 1, to broadcast;
--- then its label becomes `false`.
+-- Raises unless each label has the same size in all operands. A dimension of "..." may also have size 1, to broadcast:
+-- its label becomes `false`.
 local function check_sizes(operands)
   local sizes, where = {}, {}
   for place, x in ipairs(operands) do
@@ -255,8 +255,8 @@ local function output_of(text, operands)
 end
 
 ---Sums products of elements by Einstein's convention. Each dimension of an operand has a letter, and dimensions with
----the same letter run together. The sum is over the letters that are not in the result. A letter that occurs twice in
----an operand selects its diagonal. "..." stands for dimensions without letters, which broadcast as in other operations.
+---the same letter have one index. The sum is over the letters that are not in the result. A letter that occurs twice in
+---an operand selects its diagonal. "..." denotes dimensions without letters, which broadcast as in other operations.
 ---Operands are multiplied from left to right.
 ---
 ---     tensor.einsum("ij,jk->ik", a, b)    -- the product of two matrices
@@ -308,6 +308,7 @@ local function dimensions(t, dims, name, fn)
   return out
 end
 
+-- Sums the products of a and b over pairs of dimensions: of_a[i] of a and of_b[i] of b.
 local function dotted(fn, a, b, of_a, of_b)
   if #of_a ~= #of_b then
     check.fail("bad argument 'dims' to %s: %d dimensions of a and %d of b", fn, #of_a, #of_b)
@@ -352,7 +353,7 @@ function methods.tensordot(a, b, dims)
 end
 
 ---Sums the products of elements over the last dimension of both tensors. For vectors the result is their dot product, a
----tensor without dimensions. If a tensor has no dimension, the result is a * b.
+---tensor without dimensions. If one of the tensors has no dimensions, the result is a * b.
 ---@param b actor.Tensor [..., n] for a [..., n]
 ---@return actor.Tensor the other dimensions of a, then the other dimensions of b
 function methods.inner(a, b)
@@ -377,8 +378,8 @@ function methods.outer(a, b)
   return methods.mul(methods.reshape(a, a.size, 1), methods.reshape(b, 1, b.size))
 end
 
----Returns the Kronecker product: blocks, each an element of a times all of b. The tensor with fewer dimensions gets
----leading dimensions of size 1. Accepts the same element types as `a * b`.
+---Returns the Kronecker product: a block for each element of a, the element times b. The tensor with fewer dimensions
+---gets leading dimensions of size 1. Accepts the same element types as `a * b`.
 ---@param b actor.Tensor
 ---@return actor.Tensor its size in each dimension is the product of the sizes of a and b
 function methods.kron(a, b)

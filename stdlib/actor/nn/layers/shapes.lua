@@ -1,5 +1,5 @@
---- Layers without products of matrices: flatten and embedding, and the layers with several inputs, add and concat. A
---- shape is the shape of a sample, without the batch.
+--- Layers without products of matrices: flatten, embedding, and add and concat, which have several inputs. Each shape
+--- is the shape of a sample, without the dimension of the batch.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 local pass = require("actor.nn.pass")
@@ -8,6 +8,7 @@ local weights = require("actor.nn.weights")
 local api, C = base.api, require("ffi").C
 local M = {}
 
+-- Makes the class of a layer; `...` are the fields that a layer may lack.
 local function class(...)
   local made = {}
   made.__index = made
@@ -54,7 +55,7 @@ local embedding_options = { init = "string|number|function?", l1 = "number?", l2
 ---@param shape integer[] the shape of a sample of positions, {} for one position
 ---@param count integer
 ---@param width integer
----@param options? table
+---@param options? {init?: string|number|function, l1?: number, l2?: number, name?: string} default of `init`: "glorot"
 ---@return actor.nn.Embedding
 function M.embedding(shape, count, width, options)
   local fn = "nn.embedding"
@@ -129,7 +130,7 @@ local concat_options = { dim = "number?", name = "string?" }
 
 ---Makes a layer that joins its inputs along one dimension of the samples, by default the last (the channels).
 ---@param shapes integer[][]
----@param options? {dim?: integer}
+---@param options? {dim?: integer, name?: string}
 ---@return actor.nn.Concat
 function M.concat(shapes, options)
   local fn = "nn.concat"
@@ -154,7 +155,7 @@ function M.concat(shapes, options)
     grads = {}, y = false, dxs = {}, merges = #shapes }, Concat)
 end
 
--- The view of the part of y that belongs to input i.
+-- The view of the elements of y that belong to input i.
 function Concat:part(y, i)
   local from = 1
   for j = 1, i - 1 do from = from + self.sizes[j] end

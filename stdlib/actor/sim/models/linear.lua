@@ -1,7 +1,7 @@
---- A trainable model for sim.train: linear regression on random samples, y = x . truth + noise. The loss is the
---- expected loss, computed from the distance between weights and truth, so it has no sampling noise. The dimensions of
---- x have different variances, which makes the problem hard: the weights of dimensions with a small variance converge
---- slowly, and a large variance limits the rate.
+--- A trainable model for sim.train: linear regression on random samples, y = x . truth + noise. `loss` is the expected
+--- loss, computed from the distance between weights and truth, so it has no sampling noise. The dimensions of x have
+--- different variances, and this makes the problem hard: a small variance slows the convergence of its weight, and a
+--- large variance limits the rate.
 local check = require("actor.check")
 
 local kinds = { dims = "number?", batch = "number?", noise = "number?", condition = "number?" }
@@ -59,9 +59,9 @@ return function(options)
       end
       return sum / 2
     end,
-    -- `nodes` updates are in flight at the same time, so the sum of their rates decides on convergence. The limit of
-    -- the sum is 2 under bsp, and somewhat more under asp. The default is near the limit, where the rules differ: under
-    -- a rule that never waits the loss gets noisy first.
+    -- `nodes` updates are in flight at the same time, so training converges if the sum of their rates is below a limit:
+    -- 2 under bsp, somewhat more under asp. The default is near the limit, where the rules differ: the loss gets noisy
+    -- first under a rule that never waits.
     rate = function(updates, nodes)
       return 1.6 / nodes / math.sqrt(1 + updates / (20 * nodes))
     end,
