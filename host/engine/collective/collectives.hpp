@@ -1,10 +1,12 @@
 #pragma once
-// A worker's blocking collectives, on the worker's own thread. Numbers the calls of each group, finds the group's live
-// members, and drives a call to its end: in shared memory where all members are in this process, otherwise over frames.
+// Makes a worker's collectives, on the worker's own thread. It numbers the calls of each group, finds the group's live
+// members, and drives a call to its end: in shared memory if all members are in this process, otherwise over frames.
+// The node's CollectiveEngine owns it. Calls block as declared.
 //
-// A call that loses a member fails on all members with Code::peer_lost ("allreduce: rank 2 lost"). The first call after
-// a loss fails in the same way, unless an action lies between or an asynchronous call has failed with that loss. The
-// remaining members make the next call. A failed call does not change its inputs and does not affect later calls.
+// A call that loses a member fails on all members with Code::peer_lost ("allreduce: rank 2 lost"). After a loss between
+// two calls the next call fails in the same way, unless the script already knows of the loss: by an action after the
+// loss, or by an asynchronous call that failed with the loss. The remaining members make the call after that. A failed
+// call does not change its inputs and does not affect later calls.
 
 #include <functional>
 #include <map>
@@ -23,17 +25,17 @@
 
 namespace actorhost {
 
-/// A group of workers that make the same collectives: all workers, or a named group. One object per rank.
+/// A group of workers that make the same collectives: all workers, or a named group. Each rank has its own object.
 struct CollectiveGroup {
   std::string name{};                  // empty: the group of all workers
   std::vector<NodeId> ids{};           // of a named group, increasing
   uint32_t id = 0;                     // identifies the group in frames
-  uint32_t async_calls = 0;            // started so far
-  uint32_t calls = 0;                  // made so far
+  uint32_t async_calls = 0;            // number of started asynchronous calls
+  uint32_t calls = 0;                  // number of blocking calls
   LossLedger losses{};                 // of its members
   std::vector<NodeId> called{};        // members of the last call; empty: no call yet, or the last call reported a loss
-  std::shared_ptr<Meeting> meeting{};  // of `called`, where they all are in this process; shared by them
-  std::vector<std::shared_ptr<AsyncCall>> in_flight{};  // asynchronous calls, maybe finished; shared with the courier
+  std::shared_ptr<Meeting> meeting{};  // of `called`, if all are in this process; these members share it
+  std::vector<std::shared_ptr<AsyncCall>> in_flight{};  // asynchronous calls, also ended ones; shared with the courier
   std::map<NodeId, std::string> lines{};                // script line of each member's last call, for messages
   // Statistics of this rank's successful calls.
   uint64_t succeeded = 0;
@@ -46,7 +48,7 @@ class Collectives {
   Collectives(Node& node, Meetings& meetings, Arbiter& arbiter);
 
   CollectiveGroup& all_workers() noexcept { return all_workers_; }
-  /// The caller is a chunk that runs on this node alone.
+  /// The caller is a console's chunk that runs only on this node.
   bool alone() const noexcept { return node_.in_chunk(); }
   /// Restarts the numbers of the group's calls under a new id, derived from its name and `restarts`, after ranks have
   /// left calls at different places.
@@ -56,25 +58,27 @@ class Collectives {
 
   struct Placing {
     std::optional<uint32_t> place;  // place of this rank, if it is a live member
-    uint32_t places = 0;
-    /// "rank 2 lost": the next call can only fail with this loss, whatever its arguments are.
+    uint32_t places = 0;            // number of live members
+    /// "rank 2 lost": the next call fails with this loss, whatever its arguments are.
     std::string unreported_loss;
   };
-  /// The members that the arguments of the next call, marked CallSpec::placed, have to suit.
+  /// Fixes the live members for the arguments of the next call, if these depend on places (a root, a value for each
+  /// rank). The caller then marks the call CallSpec::placed.
   Result<Placing> place(CollectiveGroup& group);
 
-  /// Makes a call and blocks until it ends. `timeout` in seconds; after it, the leader has a moment to name the missing
-  /// ranks.
+  /// Makes a call and blocks until it ends. `timeout` in seconds; after the timeout the leader has CallClock's time to
+  /// name the missing ranks.
   Result<CallResult> run(CollectiveGroup& group, CallSpec spec, double timeout = kForever);
-  /// Starts an asynchronous call and returns at once. Nothing may write the input until the call is done.
+  /// Starts an asynchronous call and returns at once, except that a late worker first waits for its admission. The
+  /// input must not change until the call is done.
   Result<std::shared_ptr<AsyncCall>> start(CollectiveGroup& group, CallSpec spec, AsyncCalls& calls,
                                            double timeout = kForever);
-  /// A call of all workers that admits, in id order, the late workers that wait for it. Returns their number. The first
-  /// collective of a late worker, whichever it is, first waits for the others' join_point. Its call is then the next
-  /// call of all workers, unless it is a join_point itself, which matches the others' current join_point.
+  /// A call of all workers that admits the waiting late workers, in id order. Returns their number. The first
+  /// collective of a late worker waits for the other workers' join_point, and then takes part in the call that follows
+  /// it. If this first collective is itself a join_point, it matches the other workers' current join_point.
   Result<uint32_t> join_point(CallSpec spec, double timeout = kForever);
-  /// Blocks until the call is done, for up to `seconds`; after Code::timeout the call continues. Returns the result
-  /// once.
+  /// Blocks until the call is done, for up to `seconds`. After Code::timeout the call continues. Only the first
+  /// successful `wait` returns the result.
   Result<CallResult> wait(AsyncCalls& calls, const std::shared_ptr<AsyncCall>& call, double seconds);
 
  private:
@@ -94,7 +98,7 @@ class Collectives {
   Status admit(const JoinPoint& point);
 
   Result<Live> snapshot(const CollectiveGroup& group, const std::string& name);
-  /// `snapshot` for a call that is made or started now; marks the call as stale if it has to report a loss.
+  /// `snapshot` for a call that begins now; marks the call as stale if it has to report a loss.
   Result<Live> enter(CollectiveGroup& group, CallSpec& spec, double timeout);
   Status collect_async_losses(CollectiveGroup& group);
   Status drop_leftovers(const CollectiveGroup& group);
@@ -106,9 +110,10 @@ class Collectives {
   void appeal_for_late(const CollectiveGroup& group, const Frame& frame);
   void appeal(const CollectiveGroup& group, uint32_t number, const std::vector<NodeId>& members, const Error& error);
   Status send(const CollectiveGroup& group, NodeId to, Kind kind, std::string_view meta, Blob body, double until);
-  /// Waits until `there` holds, which another rank already knows, for up to CallClock::kMaxPropagation.
+  /// Waits until this rank learns an event that another rank knows: until `there` returns true, for up to
+  /// CallClock::kMaxPropagation.
   Status wait_until_known(const std::function<bool()>& there);
-  /// After a loss: waits until this rank knows the new membership, so its next call includes only remaining members.
+  /// After a loss: waits until this rank has the new membership, so its next call includes only the remaining members.
   Status catch_up(uint64_t epoch);
   Result<CallResult> fail_alone(CollectiveGroup& group, const Live& live, const Error& error);
   Port::Match match(const CollectiveGroup& group) const;

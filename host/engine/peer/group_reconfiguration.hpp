@@ -1,14 +1,15 @@
 #pragma once
 // The reconfiguration (view change) of replica groups: makes a node the leader of the keys that it owns by its ring id,
-// and replaces members. Joins, leaves, failures and repairs all use it. The node that the ring makes the owner of an
-// arc
+// and replaces members. Joins, leaves, failures and repairs all use it. The node that owns an arc of the ring takes
+// these steps:
 //
-//  queries   its neighbours for the present leader and group (`query`)
-//  claims    proposes a term above all known terms, first to the present leader, then to the rest of its group; a
-//            majority must promise to join no group of a lower term (as in Paxos)
-//  syncs     copies the keys from a complete replica
-//  adopts    sends the new group to its members, which copy the keys as well, and to the old group
-//  settles   all of the new group and a majority of the old group have replied: it leads, others drop their replicas
+//  query    asks its neighbours for the present leader and group
+//  claim    proposes a term above all known terms, first to the present leader, then to the rest of its group; a
+//           majority must promise to join no group of a lower term (as in Paxos)
+//  sync     copies the keys from a complete replica
+//  adopt    sends the new group to its members, which copy the keys as well, and to the old group
+//  settle   once all of the new group and a majority of the old group have replied, it leads; nodes outside of the new
+//           group drop their replicas
 //
 // A write is acknowledged when all members have it, so each member has every acknowledged write. A node cannot
 // distinguish a failure from a partition. So it waits for kUnresponsiveMajority before it treats an unresponsive
@@ -53,20 +54,21 @@ class GroupReconfiguration {
   void set_all_workers(std::function<std::vector<Peer>()> all_workers) { all_workers_ = std::move(all_workers); }
   /// Called when the node may reply for further keys.
   void on_progress(std::function<void()> callback) { progress_ = std::move(callback); }
-  /// Starts to hand over all keys. To be called before the overlay leaves the ring.
+  /// Starts to hand over all keys to other nodes. To be called before the overlay leaves the ring.
   void leave();
+  /// This node has no replica.
   bool holds_nothing() const;
 
-  /// The range if the node leads the group of this place and may write; nullptr otherwise.
+  /// The range of `place` if this node leads its group and may write; nullptr otherwise.
   const KeyRange* leads(RingId place) const;
-  /// Until when the leader may reply from its own replica.
+  /// The end of this leader's lease: until then it may reply from its own replica.
   double leased_until() const;
   bool leased() const { return leased_until() > now(); }
-  /// Until when this process is on the side of a majority of the run (Cluster::leased_until). After that the node
-  /// replies to no get and acknowledges no write.
+  /// Sets the time until which this process is on the side of a majority of the run (Cluster::leased_until). After that
+  /// the node replies to no get and acknowledges no write.
   void set_run_lease(double until) { run_lease_ = until; }
   bool run_leased() const { return run_lease_ > now(); }
-  /// The node owns the place by the ring, so it will lead there.
+  /// This node owns the place by the ring, so it will lead there.
   bool will_lead(RingId place) const { return !leaving_ && parts_.overlay.near().owns(place); }
 
   Status on_query(const Frame& frame);
@@ -75,8 +77,9 @@ class GroupReconfiguration {
   Status on_settle(const Frame& frame);
   Status on_renew(const Frame& frame);
   void lose_process(ProcessId process);
-  /// The node has replied to the current attempt that it is no peer: it has no replicas.
+  /// The node has replied in the current attempt that it is no peer, so it has no replicas.
   void lose_node(NodeId node) { departed_.insert(node); }
+  /// Does the due work; returns the time of the next call.
   double tick();
 
  private:
@@ -145,9 +148,9 @@ class GroupReconfiguration {
   AttemptPtr attempt_;
   std::optional<std::pair<Arc, std::vector<Peer>>> target_;
   double target_since_ = 0;
-  double target_arc_since_ = 0;  // of its arc alone
+  double target_arc_since_ = 0;  // last change of the target's arc
   double next_try_ = 0;
-  bool failed_ = false;          // the last attempt failed: other nodes may know more
+  bool failed_ = false;          // the last attempt failed, so the next attempt queries other nodes
   double bootstrapped_at_ = -1;  // when the founders were set
   struct Silence {
     double since = 0;
@@ -160,15 +163,15 @@ class GroupReconfiguration {
   std::function<std::vector<Peer>()> all_workers_;
   double run_lease_ = kForever;
   std::vector<ProcessId> live_;          // at the start
-  std::map<GroupTerm, double> granted_;  // the last lease renewal of each term's leader
+  std::map<GroupTerm, double> granted_;  // when this node last confirmed the leader of each term
   std::map<NodeId, double> renewed_;     // members: when they last confirmed this leader
   double next_renewal_ = 0;
-  std::pair<GroupTerm, NodeId> watcher_;  // the next node on the ring, which knows this group (watched_by_next)
+  std::pair<GroupTerm, NodeId> watcher_;  // the next node on the ring, which this node has sent its group
   double next_tidy_ = 0;
   bool strays_ = false;             // the table may contain keys outside of all ranges
-  std::optional<double> draining_;  // since when new writes wait for a takeover
-  std::set<std::pair<GroupTerm, NodeId>> adopting_;
-  bool deposed_ = false;
+  std::optional<double> draining_;  // since when new writes wait for a takeover by another node
+  std::set<std::pair<GroupTerm, NodeId>> adopting_;  // groups whose keys this node copies, and their proposers
+  bool deposed_ = false;                             // this node leads its group no longer, until it leads a new group
 };
 
 }  // namespace actorhost
