@@ -2,9 +2,9 @@
 // Standard output and error of a process whose nodes are threads. Writes whole lines, one writer at a time, and keeps
 // one status line (a progress bar) at the bottom of the terminal, below all other lines. Thread-safe.
 //
-// On a terminal, lines of output appear at once. Elsewhere a line after a pause is written at once; the lines of a
-// burst are written together a millisecond later, and always before a line of errors. Processes of one run with the
-// same output file or pipe write in turns, so that lines of any length stay whole.
+// On a terminal, lines of output appear at once. In a file or pipe only a line after a pause is written at once. The
+// lines of a burst are written together, a millisecond later, and always before a line of errors. Processes of one run
+// with the same output file or pipe write in turns, so that lines of any length stay whole.
 
 #include <condition_variable>
 #include <cstdio>
@@ -24,26 +24,27 @@ class Console : private NonCopyable {
   /// Removes the status line and writes the pending lines.
   ~Console();
 
+  /// Writes a line of output.
   void out(std::string_view line);
   /// Writes a line of errors or of the log: escapes control characters, preserves newlines.
   void err(std::string_view line);
   /// Writes text to standard error unchanged; it may be a part of a line.
   void error_text(std::string_view text);
-  /// Why lines of `out` did not reach standard output: "No space left on device". Empty when all did.
+  /// The first error that kept lines of `out` from standard output, "No space left on device"; empty without an error.
   std::string out_failure();
-  /// The errno of this failure; 0 without a failure.
+  /// The errno of this error; 0 without an error.
   int out_error();
   /// Shows `text` on the status line of standard error; an empty text removes the line. Does nothing without a
   /// terminal.
   void status(std::string_view text);
-  /// Removes the status line for good and writes the pending lines; called before the process's last messages. With
-  /// `may_wait` false, does nothing while another thread writes: for a process that ends while threads still run.
+  /// Ends the status line and writes the pending lines. To be called before the process's last messages. With
+  /// `may_wait` false it does nothing while another thread writes: for a process that ends while threads still run.
   void finish(bool may_wait = true);
-  /// Other processes of this run draw on the same terminal, so each line also clears their status line. Call it before
-  /// other threads use the console.
+  /// Declares that other processes of this run draw on the same terminal: each line then clears their status line too.
+  /// To be called before other threads use the console.
   void share_terminal() { shared_ = status_columns() > 0; }
-  /// Other processes write to the same files, so each write locks the file `lock`. Each process has its own open file
-  /// description of `lock`.
+  /// Declares that other processes write to the same files: each write then locks the file `lock`. Each process needs
+  /// its own open file description of `lock`.
   void take_turns(int lock);
   /// Calls `closed` when the reader of standard output or error has closed its pipe; without `closed`, SIGPIPE ends the
   /// process. `closed` may run several times on any thread and must not use the console.
@@ -64,8 +65,8 @@ class Console : private NonCopyable {
   std::string status_;
   size_t drawn_ = 0;  // characters of the status line on the terminal
   bool shared_ = false;
-  int turns_ = -1;
-  bool waits_for_turn_ = true;
+  int turns_ = -1;              // the file of take_turns
+  bool waits_for_turn_ = true;  // false after a turn that did not arrive in time, until a turn succeeds
   std::function<void()> closed_;
   bool finished_ = false;
   const bool gathers_;   // standard output is no terminal

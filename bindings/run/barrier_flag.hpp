@@ -1,5 +1,5 @@
 #pragma once
-// Checks --barrier before this host contacts another host. Main thread.
+// Checks the flag --barrier, before this host contacts another host. Called on the main thread; does not block.
 
 #include <string>
 
@@ -7,8 +7,9 @@
 
 namespace actorhost {
 
-/// The rule file in `spec`, by itself or within other rules ("delay_bounded:1:rule.lua:name"), as actor.barrier parses
-/// it; empty without a file. Does not open the file. Code::bad_argument names the valid forms of `spec`.
+/// Parses `spec` as actor.barrier does, and returns the rule file in it, which may be nested in other rules
+/// ("delay_bounded:1:rule.lua:name"); empty without a file. Does not open the file. Code::bad_argument names the valid
+/// forms of `spec`.
 Result<std::string> rule_file_of(const std::string& spec);
 
 }  // namespace actorhost

@@ -1,7 +1,7 @@
 #pragma once
-// One `actorhost` process that runs one job: finds its place among the hosts, joins the cluster, runs its nodes as
-// threads (or supervises them as processes), waits for the end and reports it. Owned by main or by the embedding Host.
-// `run` is called once, on the main thread; `interrupt` is thread-safe.
+// Runs one job in this process: finds the process's place among the hosts, joins the cluster, runs the nodes as threads
+// (or supervises them as processes), waits for the end and reports it. Owned by main or by the embedding Host. The
+// owner calls `run` once, on its own thread; `interrupt` is thread-safe.
 
 #include <map>
 #include <memory>
@@ -30,10 +30,10 @@ class HostRuntime final : private ClusterEvents, private RunJoin::Opener {
     std::map<std::string, Function> functions;  // of an embedding program, for the Lua module "host"
     std::string source;                         // a script given as text, named options.script
     bool from_text = false;
-    std::string folder;                      // of this script's modules; empty: no modules
+    std::string folder;                      // of that script's modules; empty: no modules
     std::vector<std::string> commands = {};  // suggested when the script's name is unknown
     std::vector<std::string> command_line;   // of this process, for the children of --isolate
-    bool may_find_no_run = false;            // an agent that has served a job: a missing next job is no error
+    bool may_find_no_run = false;            // for an agent that has served a job: a missing next job is no error
     bool watch_signals = true;               // handle SIGINT and SIGTERM during `run`
   };
 
@@ -53,7 +53,7 @@ class HostRuntime final : private ClusterEvents, private RunJoin::Opener {
   int signalled() const noexcept { return interruption_ ? interruption_.code() : 0; }
 
  private:
-  // ClusterEvents, on the service thread
+  // ClusterEvents, called on the cluster's service thread.
   void cluster_changed() override;
   Result<bool> start_servers(uint32_t action) override;
   // RunJoin::Opener
@@ -87,7 +87,7 @@ class HostRuntime final : private ClusterEvents, private RunJoin::Opener {
   RunOptions options_;
   Setup setup_;
   LogLines lines_;
-  std::string rule_file_;  // in --barrier
+  std::string rule_file_;  // the file in --barrier; empty without a file
   std::unique_ptr<Log> log_;
   SteadyClock clock_;
   JobSource job_;
@@ -98,7 +98,7 @@ class HostRuntime final : private ClusterEvents, private RunJoin::Opener {
   std::unique_ptr<PageHost> page_;
   LocalNodes nodes_;
   Interruption interruption_;
-  bool abandoned_ = false;  // a node is in an endless compiled loop, which only the process's end can stop
+  bool abandoned_ = false;  // a node is in an endless compiled loop; only the end of the process can stop it
   bool joined_ = false;
 };
 

@@ -13,16 +13,16 @@ typedef struct ah_seen {
   uint64_t version;
   double lowest; /* smallest and greatest completed step in the sample; +inf and -inf for an empty sample */
   double highest;
-  double recheck_seconds; /* a poll: until the next draw */
+  double recheck_seconds; /* with Resample poll: until the next draw */
   uint32_t n;
-  uint32_t held; /* 1 between two polls: the sample is unchanged */
+  uint32_t held; /* 1 between two draws of a poll: the sample is unchanged */
 } ah_seen;
 
 /* The decision about one worker, as Decision of host/barrier/gate.hpp. */
 typedef struct ah_decision {
   uint8_t pass;
   double recheck_seconds;
-  uint32_t worker; /* with a step above 0: "hold" until this worker has completed that many steps */
+  uint32_t worker; /* if step > 0: the decision is "hold" until this worker has completed `step` steps */
   int32_t step;
 } ah_decision;
 
@@ -46,11 +46,11 @@ typedef struct ah_admission_batch {
   double now;
   ah_seen everyone;
   uint32_t count;
-  uint32_t slot;       /* of the worker that the rule decides about */
+  uint32_t slot;       /* the worker of the rule's present decision */
   uint32_t population; /* number of workers; everyone.n is less if no node sees all of them */
-  uint32_t aggregates; /* 1: only everyone.lowest is known of the others, and everyone.n is 0 */
+  uint32_t aggregates; /* 1: of the other workers only everyone.lowest is known, and everyone.n is 0 */
   uint32_t buffered;   /* updates buffered by the merge policy */
-  uint32_t live;       /* 1 while the pointers are valid: later uses of a view stored by a rule are refused */
+  uint32_t live;       /* 1 while the pointers are valid; a view that a rule has stored is refused after that */
   /* The evaluator sets these when its rule changes: */
   int32_t staleness;
   uint32_t watch; /* a Watch */
@@ -61,13 +61,13 @@ typedef struct ah_sampler ah_sampler;
 typedef struct ah_progress ah_progress;
 
 typedef struct ah_barrier_api {
-  /* kind: a Resample::Kind; `seconds` is of a poll. Null when memory runs out, as progress_new. */
+  /* `kind` is a Resample::Kind; only a poll has `seconds`. Returns null if memory runs out; so does progress_new. */
   ah_sampler* (*sampler_new)(uint32_t beta, uint32_t kind, double seconds, uint64_t seed, uint64_t salt);
   void (*sampler_free)(ah_sampler* sampler);
-  /* The sample of the worker in batch->slot from `from` at batch->now. */
+  /* Draws the sample of the worker in batch->slot from the workers `from`, at the time batch->now, into `seen`. */
   void (*sampler_sample)(ah_sampler* sampler, const ah_admission_batch* batch, const ah_seen* from, ah_seen* seen);
-  /* seen_passed: the number of sampled workers with at least `step` completed steps. seen_quantile: the smallest step
-     that at least the fraction q of the sample has not exceeded; +inf for an empty sample. */
+  /* seen_passed: the number of sampled workers with at least `step` completed steps. seen_quantile: the smallest step s
+     such that at least the fraction q of the sample has completed at most s steps; +inf for an empty sample. */
   double (*seen_passed)(const ah_admission_batch* batch, const ah_seen* seen, double step);
   double (*seen_quantile)(const ah_admission_batch* batch, const ah_seen* seen, double q);
 

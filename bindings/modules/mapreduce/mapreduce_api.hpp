@@ -1,6 +1,7 @@
 #pragma once
-// The rows of a node's present task, as exposed to Lua by bindings/modules/mapreduce/ffi_mapreduce.h. One TaskStreams
-// per Vm, used on its thread; the functions of the FFI table find it through a thread-local.
+// The inputs and outputs (streams) of the map-reduce task that a node runs. Lua reads and writes their rows by the FFI
+// table of ffi_mapreduce.h, whose functions find the thread's TaskStreams through a thread-local. Each Vm has one
+// TaskStreams, used on its thread. Reading and writing rows may block on the disk and the network.
 
 #include <memory>
 #include <optional>
@@ -26,16 +27,18 @@ struct TaskRoom {
   BlockSink output;
 };
 
-/// The engine as seen by a task's streams.
+/// The services of the engine for a task's streams.
 class TaskPlace : public Interface {
  public:
-  /// With a bucket: that bucket of a wide dependency instead of the task's own.
+  /// The rows of the task's k-th dependency. With `bucket`: that bucket of a wide dependency instead of the task's own.
   virtual Result<std::unique_ptr<RowSource>> needed(uint32_t k, std::optional<uint32_t> bucket) = 0;
   /// The results of all tasks, or of one task.
   virtual Result<std::unique_ptr<RowSource>> results(std::optional<uint32_t> task) = 0;
+  /// A sink that writes rows into `count` buckets.
   virtual Result<std::unique_ptr<TaskSink>> buckets(uint32_t count) = 0;
+  /// A sink that combines the values of each key, and divides the results into buckets.
   virtual Result<std::unique_ptr<TaskSink>> combine(Combine combine, uint32_t buckets) = 0;
-  /// Combines rows that the task reads again.
+  /// A sink that combines the values of each key into `rows`, which the task then reads.
   virtual Result<std::unique_ptr<TaskSink>> combine_here(Combine combine, std::unique_ptr<ScratchRows>& rows) = 0;
   virtual TaskRoom room() = 0;
   /// An error when the run is over or this node must stop.
@@ -48,7 +51,7 @@ class TaskPlace : public Interface {
 struct ah_mr_source {
   std::unique_ptr<actorhost::RowSource> rows;
   actorhost::RowBatch batch;
-  bool own = false;  // rows that the task has put itself, already counted
+  bool own = false;  // rows that the task itself has written, so not counted as input
 };
 
 struct ah_mr_sink {
@@ -60,12 +63,12 @@ namespace actorhost {
 
 class TaskStreams : private NonCopyable {
  public:
-  /// Registers itself for the FFI calls of this thread. `place` must outlive it.
+  /// Registers this object for the FFI calls of this thread. `place` must outlive it.
   explicit TaskStreams(TaskPlace& place);
   ~TaskStreams();
   static TaskStreams& of_thread();
 
-  /// Ends the streams of the last task.
+  /// Begins a task: drops the streams of the previous task.
   void begin();
   /// Finishes the task's output.
   Status finish();
@@ -78,7 +81,7 @@ class TaskStreams : private NonCopyable {
   void count(uint64_t rows) noexcept { rows_in_ += rows; }
 
   ah_mr_source* add(Result<std::unique_ptr<RowSource>> source);
-  /// Adds a source of rows that the task has put itself.
+  /// Adds a source of rows that the task itself has written.
   ah_mr_source* add_own(std::unique_ptr<RowSource> source);
   ah_mr_sink* add(Result<std::unique_ptr<TaskSink>> sink);
   void set_output(ah_mr_sink* sink) { output_ = sink; }
@@ -101,7 +104,7 @@ class TaskStreams : private NonCopyable {
   uint64_t skipped_ = 0;
 };
 
-/// Registers the FFI table "mapreduce".
+/// Registers the FFI table "mapreduce" in `vm`.
 void register_mapreduce_api(Vm& vm);
 
 }  // namespace actorhost
