@@ -1,6 +1,7 @@
 #pragma once
-// Time as seconds in a double, from an injected clock: the steady clock in a run, a manual clock in tests and in the
-// simulator. A deadline is a point on the same clock; kForever is the deadline that never arrives.
+// The source of time, in seconds as a double: the steady clock in a run, a manual clock in tests and in the simulator.
+// A class gets its clock through the constructor. A deadline is a time of the same clock; kForever never arrives.
+// Thread-safe; no call blocks.
 
 #include <atomic>
 #include <limits>
@@ -21,7 +22,7 @@ class Clock : public Interface {
 class SteadyClock final : public Clock {
  public:
   double now() const noexcept override;
-  /// The time as of at most kCoarse seconds ago, at a cost of a few nanoseconds.
+  /// A time of at most kCoarse seconds ago. The call takes a few nanoseconds.
   static double coarse() noexcept;
   static constexpr double kCoarse = 0.02;
 };

@@ -1,7 +1,7 @@
 #pragma once
 // Decodes the bytes of one connection into frames: a state machine without sockets. It provides the memory for the next
-// read, so a large body, except its first bytes, is read directly into its block or receive buffer
-// (receive_buffers.hpp). Used by one thread at a time.
+// read. So all of a large body, except the bytes that arrive with its head, is read directly into its block or receive
+// buffer (receive_buffers.hpp). Used by one thread at a time; no call blocks.
 
 #include <array>
 #include <cstddef>
@@ -19,16 +19,16 @@ class FrameReader {
  public:
   static constexpr size_t kBufferBytes = size_t{256} << 10;
 
-  /// Returns the destination for a large body of `bytes` bytes; an empty blob selects a new block.
+  /// Returns the memory for a large body of `bytes` bytes; an empty blob selects a new block.
   using RoomFor = std::function<Blob(const Frame& head, size_t bytes)>;
 
   explicit FrameReader(const FrameLimits& limits, RoomFor room_for = {});
 
-  /// Stores the memory for the next read in `pieces`, in order; returns the number of pieces.
+  /// Describes the memory for the next read as `pieces`, to be filled in order; returns the number of pieces.
   size_t room(std::array<Piece, 2>& pieces) noexcept;
-  /// Decodes `bytes` bytes that were read there, and appends complete frames to `out`. Code::bad_data: the bytes are no
-  /// valid frame; Code::full: no memory for a frame. After an error `out` holds the frames before it, and nothing
-  /// follows.
+  /// Decodes the first `bytes` bytes of that memory, and appends complete frames to `out`. Code::bad_data: the bytes
+  /// are no valid frame; Code::full: no memory for a frame. After an error `out` has the frames before it, and the
+  /// caller must not call the reader again.
   Status received(size_t bytes, std::vector<Frame>& out);
 
  private:
@@ -45,7 +45,7 @@ class FrameReader {
   size_t capacity_ = kBufferBytes;
   size_t begin_ = 0;
   size_t end_ = 0;
-  bool after_large_ = false;  // the last head belongs to a large body
+  bool after_large_ = false;  // the newest frame has a large body
   bool in_body_ = false;
   Frame current_;  // while in_body_: the frame without the end of its body
   size_t body_have_ = 0;

@@ -1,6 +1,7 @@
 #pragma once
-// Records states of a run in a file: one JSON object a line (JSONL). `actorhost dashboard --replay` shows the file.
-// Each line is written at once, so the file of a killed run is readable up to its end.
+// Records the states of a run in a file, one JSON object in each line (JSONL), and reads such files for `actorhost
+// dashboard --replay`. The recorder writes each line at once, so the file of a killed run is readable up to its end.
+// Both classes are thread-safe and block on the disk.
 
 #include <memory>
 #include <mutex>
@@ -13,13 +14,13 @@
 
 namespace actorhost {
 
-/// Writes a state each second, or less often to stay below 64 KiB a second. A full disk ends the recording with a
-/// warning; the run continues.
+/// Writes a state each second, or less often so that the file grows by at most 64 KiB a second. A full disk ends the
+/// recording with a warning; the run continues.
 class StateRecorder final : public Watcher {
  public:
-  /// As `RecordFile::open`.
+  /// Opens the file, like `RecordFile::open`.
   static Result<std::unique_ptr<StateRecorder>> open(const std::string& path, Log& log);
-  /// Writes the state after the run's end.
+  /// Writes the last state, after the run's end.
   void last(const StatePtr& state);
   double next_poll() override;
   void seen(const StatePtr& state, double now) override;
@@ -34,7 +35,7 @@ class StateRecorder final : public Watcher {
   double next_ = 0;
 };
 
-/// A recorded run. Opened once; thread-safe.
+/// A recorded run, which does not change after `open`.
 class Recording {
  public:
   /// Reads the file once to index its lines. Fails with Code::io, or with Code::bad_data that names a line without a

@@ -1,12 +1,12 @@
 #pragma once
-// Chooses the elements of largest magnitude: exactly k elements, of equal elements the first, in time linear in the
-// size of the tensor. Elements equal to 0 are never chosen, since decoding starts from zeros; so fewer than k may be
-// chosen. NaN counts as larger than infinity, so faults are always sent. One thread at a time may use it. It reuses its
-// memory for the next tensor: a bit an element.
+// Chooses the k elements of largest magnitude of a tensor, in time linear in its size. Of equal elements it chooses the
+// first. It never chooses an element equal to 0, because decoding starts from zeros; so it may choose fewer than k
+// elements. NaN counts as larger than infinity, so elements that are not finite are chosen first. One thread at a time
+// may use a TopkChoice. It reuses its memory, one bit for each element, for the next tensor.
 //
-// Method: one pass counts magnitudes by their first 12 bits, which gives the span of magnitudes that contains the k-th
-// largest. A second pass marks all elements from the lower end of the span up. The elements within the span, a few per
-// cent, are gathered, and nth_element finds the smallest chosen magnitude.
+// Method: one pass counts magnitudes by their first 12 bits, and so finds the span of magnitudes that contains the k-th
+// largest. A second pass marks all elements from the lower end of the span up. The elements within the span are a few
+// per cent; nth_element finds the smallest chosen magnitude among them.
 
 #include <bit>
 #include <cstdint>
@@ -20,10 +20,10 @@ namespace actorhost {
 
 class TopkChoice {
  public:
-  /// Chooses among n < 2^32 elements.
+  /// Chooses at most `keep` of n < 2^32 elements.
   void choose(const kernel::Kernels& k, Dtype dtype, uint64_t n, const void* values, uint64_t keep);
 
-  /// True if there were more infinite elements and NaN than elements to choose.
+  /// True if there were more infinite elements and NaN than `keep`, so some of them are not chosen.
   bool left_non_finite() const noexcept { return left_non_finite_; }
   bool chosen(uint64_t i) const noexcept { return (marks_[i / 64] >> (i % 64) & 1) != 0; }
 
@@ -48,13 +48,14 @@ class TopkChoice {
   bool left_non_finite_ = false;
 };
 
+/// The encoding of the chosen elements: all elements, or the number of chosen indices and then their gaps or a bitmap.
 enum class Selection : uint8_t { all = 0, gaps = 1, bitmap = 2 };
 
-/// The shorter encoding of these ascending indices, all below `count`: their number, and gaps or a bitmap.
+/// The shorter encoding, gaps or bitmap, of these ascending indices below `count`.
 Selection shorter_form(const std::vector<uint32_t>& indices, uint64_t count);
 void write_indices(const std::vector<uint32_t>& indices, uint64_t count, Selection form, FilterWriter& out);
 
-/// Ascending indices below `count`.
+/// Reads indices into `out`. Fails unless they are ascending and below `count`.
 Status read_indices(FilterReader& in, Selection form, uint64_t count, std::vector<uint32_t>& out);
 
 }  // namespace actorhost

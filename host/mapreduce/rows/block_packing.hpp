@@ -1,5 +1,6 @@
 #pragma once
-// The bytes of a block on disk: one LZ4 block, or the plain rows where LZ4 makes them no smaller. Thread-safe.
+// The bytes of a block of rows on disk: one LZ4 block, or the plain rows if LZ4 would save less than a sixteenth. Pure
+// functions; thread-safe.
 
 #include <cstdint>
 #include <optional>
@@ -8,10 +9,10 @@
 
 namespace actorhost {
 
-/// Returns the bytes to store; `raw` itself, not a copy, where LZ4 makes it no smaller.
+/// Returns the bytes to store: an LZ4 block, or `raw` itself, not a copy.
 Blob pack_block(const Blob& raw);
 
-/// Returns the `raw_bytes` bytes that pack_block packed into `stored`, or nothing when `stored` is damaged.
+/// Returns the `raw_bytes` bytes that pack_block packed into `stored`; no value if `stored` is damaged.
 std::optional<Blob> unpack_block(const Blob& stored, uint64_t raw_bytes);
 
 }  // namespace actorhost

@@ -1,6 +1,7 @@
 #pragma once
-// A large array of zeroed slots; the number of slots is a power of two. The system provides memory when it is first
-// touched, in huge pages where available, since lookups access random places. One thread at a time.
+// The slots of a hash table that combines rows: an array of zeroed CombineSlots, whose number is a power of two. From
+// 1 MiB on the system provides each page at its first use, as huge pages if available: lookups access random slots, and
+// huge pages need fewer entries of the TLB. One thread at a time; no call blocks. Throws OutOfMemory.
 
 #include <cstddef>
 #include <cstdlib>
