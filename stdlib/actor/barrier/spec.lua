@@ -1,4 +1,8 @@
---- Rules as text: `ssp:4`, `pbsp:10@sticky`, `rule.lua:halfway`. See barrier.from.
+--- Parses rules in text form: `ssp:4`, `pbsp:10@sticky`, `rule.lua:halfway`. See barrier.from.
+---
+---     rule = name { ":" parameter } [ "@" policy ] | file.lua [ ":" name ]
+---
+--- The last parameter may be a rule. The policy defines when a sampling rule draws another sample.
 local check = require("actor.check")
 local library = require("actor.barrier.library")
 local spelling = require("actor.c.names")
@@ -13,6 +17,7 @@ end
 
 -- --- names ---
 
+-- The forms of all rules, for errors.
 local function known()
   local names = {}
   for _, description in pairs(library.rules) do names[#names + 1] = library.usage(description) end
@@ -22,7 +27,7 @@ end
 
 -- --- parameters ---
 
--- Splits `text` into at most `most` words; the last word is the whole rest of the text.
+-- Splits `text` at colons into at most `most` words; the last word is the rest of the text.
 local function split(text, most)
   local words = {}
   while #words + 1 < most do
@@ -41,7 +46,7 @@ local function parse_resample(spec, text)
   fail(spec, "resampling '%s' is none of event, sticky, poll:SECONDS", text)
 end
 
--- Whether the last parameter of this rule is a rule.
+-- Whether the last parameter of a rule of this kind is a rule.
 local function inner(description)
   local last = description.parameters[#description.parameters]
   return last ~= nil and last[2] == "rule"
@@ -55,8 +60,8 @@ local function takes_policy(text)
   return takes_policy(split(text, #description.parameters + 1)[#description.parameters + 1] or "")
 end
 
--- Returns `text` without the @policy of `description`, and the policy. After nested rules the policy belongs to the
--- innermost rule.
+-- Splits the @policy of `description` from `text`: returns the text without it, and the policy or nil. A policy after
+-- nested rules belongs to the innermost rule that takes a policy.
 local function strip_policy(description, text)
   local head, policy = text:match("^([^@]*)@(.*)$")
   if not head then return text, nil end
@@ -84,7 +89,7 @@ local function parse_parameters(spec, description, words, context)
   return values
 end
 
--- Returns how many of the rule's parameters a text must give.
+-- Returns the number of parameters that a text must give.
 local function least(description)
   local count = 0
   for _, parameter in ipairs(description.parameters) do
@@ -115,7 +120,7 @@ end
 
 -- --- files ---
 
----The default loader: a local file.
+---Reads a local file: the default of `load` of a context.
 ---@param path string
 ---@return string? text, string chunk_name or the error
 function M.read(path)
@@ -132,6 +137,8 @@ local function callable(value)
   return type(value) == "function" or rules.is(value)
 end
 
+-- The rule `name` of the value that a file has returned, and the rule's title for messages. A file of one rule needs no
+-- name.
 local function choose(spec, path, loaded, name)
   if callable(loaded) then
     if name then fail(spec, "%s returns one rule without a name; write %s", path, path) end
@@ -168,6 +175,7 @@ local function parse_file(spec, path, name, context)
   return rules.of(rule, "barrier.from", title)
 end
 
+---Parses a rule.
 ---@param spec string
 ---@param context {resample: string?, load: fun(path: string): string?, string?, runner: fun(chunk: function, path: string): boolean, any} resample: for sampling rules without a policy in the text
 ---@return actor.barrier.Rule

@@ -1,6 +1,6 @@
---- Combines a table's partitions of one id: with a built-in combiner for numbers and tensors, or with the user's
---- function. Values are folded in the given order, so the same values in the same order give the same bits. A fold
---- never changes the given values, so after a failed fold they are intact.
+--- Combines values for the same partition of a table: by a built-in combiner for numbers and tensors, or by the user's
+--- function. A fold combines the values in the given order, so the same values in the same order give the same bits. A
+--- fold changes no given value (unless `received` allows it), so the values are intact after a failed fold.
 local check = require("actor.check")
 local tensor = require("actor.tensor")
 
@@ -9,9 +9,9 @@ local is_tensor = tensor.is_tensor
 local M = {}
 
 ---@class actor.Combiner
----@field name string "sum", or "function"
+---@field name string "sum", or "function" for the user's function
 ---@field fn? fun(a: any, b: any): any the user's function
----@field weighted boolean a mean: each partition counts as many values
+---@field weighted boolean a mean: each value has a weight, the number of values in it
 
 -- The combiners of numbers, and the names of the tensor methods that combine.
 local numbers = {
@@ -23,8 +23,8 @@ local numbers = {
 local methods = { sum = "add", prod = "mul", min = "minimum", max = "maximum" }
 local names = { "sum", "mean", "min", "max", "prod" }
 
----Returns the combiner with this name, or of a function.
----@param combiner any "sum" (also when nil), "mean", "min", "max", "prod" or a function
+---Makes a combiner. Raises for another name.
+---@param combiner any "sum" (also for nil), "mean", "min", "max", "prod" or a function
 ---@param fn string the name of the public function, for errors
 ---@return actor.Combiner
 function M.new(combiner, fn)
@@ -35,7 +35,7 @@ function M.new(combiner, fn)
   return { name = combiner, weighted = combiner == "mean" }
 end
 
----A deep copy of the value.
+---Returns a deep copy of the value.
 ---@generic T
 ---@param value T
 ---@return T
@@ -48,7 +48,7 @@ local function copy(value)
 end
 M.copy = copy
 
----"float32[2,3]", "number".
+---Returns the layout of a value as text: "float32[2,3]", "number".
 ---@param value any
 ---@return string
 local function layout(value)
@@ -57,6 +57,7 @@ local function layout(value)
 end
 M.layout = layout
 
+-- Returns true if the combiner `name` can combine the values, or nil and the error's text.
 local function fits(name, a, b)
   if type(a) == "number" and type(b) == "number" then return true end
   local left, right = layout(a), layout(b)
@@ -65,23 +66,24 @@ local function fits(name, a, b)
   return nil, ("the combiner '%s' is for tensors and numbers, not for a %s"):format(name, left)
 end
 
--- Combines `total` with `value`; in place when the fold itself made the tensor `total`.
+-- Combines `total` with `value`; in place if `own`: only the fold has the tensor `total`.
 local function step(name, total, value, own)
   if type(total) == "number" then return numbers[name](total, value) end
   return total[own and methods[name] .. "_" or methods[name]](total, value)
 end
 
----@class actor.Fold partitions of a running combination, by id
----@field values table<integer, any>
----@field weights table<integer, number> of a mean, 1 where absent
+---@class actor.Fold combines values by the ids of their partitions
+---@field values table<integer, any> the combined values so far
+---@field weights table<integer, number> of a mean; 1 where absent
 ---@field wrong string|nil the first error
 local Fold = {}
 Fold.__index = Fold
 
+---Begins a fold.
 ---@param combiner actor.Combiner
 ---@return actor.Fold
 function M.fold(combiner)
-  -- folded[id]: the value is made of several; free[id]: only the fold has the value, so it may be changed.
+  -- folded[id]: several values are combined; free[id]: only the fold has the value, so the fold may change it.
   return setmetatable({ combiner = combiner, values = {}, weights = {}, folded = {}, free = {} }, Fold)
 end
 
@@ -110,11 +112,11 @@ function Fold:combine(id, value, weight, received)
   return true
 end
 
----Adds a partition. After an error, further partitions are ignored.
+---Adds a value. After an error the fold ignores further values.
 ---@param id integer
 ---@param value any
----@param weight? number
----@param received? boolean only the fold has the value, so it may change it
+---@param weight? number default 1
+---@param received? boolean only the fold has the value, so the fold may change it
 function Fold:add(id, value, weight, received)
   if self.wrong then return end
   if self.values[id] == nil then
@@ -131,7 +133,7 @@ function Fold:add(id, value, weight, received)
   end
 end
 
----The combined partitions.
+---Ends the fold and returns the combined values.
 ---@return table<integer, any>|nil values nil after an error
 ---@return table<integer, number>|string weights or the error
 function Fold:finish()

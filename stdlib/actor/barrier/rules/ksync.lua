@@ -1,9 +1,9 @@
---- Waits for the `k` workers that complete the step first; for all workers, if there are fewer than k. Every worker has
---- completed at least as many steps as the slowest, so the slowest passes.
+--- Passes when min(k, n) of the n workers have completed at least as many steps as this worker, so it waits for the
+--- fastest k workers only. The slowest worker passes at once.
 ---
 --- In the paper the other workers abandon their step and start again from the new model. A barrier cannot cancel work:
---- here they finish the step late, and `param.merge.drop { later_than = 0 }` discards their pushes; with
---- `param.merge.all()` the pushes are merged, which is closer to the paper's K-async.
+--- here these workers finish the step late, and `param.merge.drop { later_than = 0 }` drops their pushes.
+--- `param.merge.all()` merges their pushes, and so is closer to the paper's K-async.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description

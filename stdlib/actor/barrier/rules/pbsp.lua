@@ -1,4 +1,4 @@
---- Passes when no worker of a sample has completed fewer steps: sample(beta, bsp()).
+--- Passes if no worker of a sample of `beta` workers has completed fewer steps: sample(beta, bsp()).
 local bsp = require("actor.barrier.rules.bsp")
 local sample = require("actor.barrier.rules.sample")
 
