@@ -1,5 +1,5 @@
---- Docstrings by name, for `actorhost help NAME`. They are the LuaCATS comments of the embedded standard library, so an
---- editor and this command show the same text.
+--- Finds docstrings by name, for `actorhost help NAME` and the console's `:help`. The docstrings are the LuaCATS
+--- comments of the embedded standard library, so an editor and these commands show the same text.
 local check = require("actor.check")
 local core = require("actor.c.core")
 local util = require("actor.util")
@@ -16,7 +16,7 @@ local M = {}
 ---@field head? boolean a comment at a file's head
 ---@field class? string the class of a field: "actor.param.Run"
 ---@field shown? string a field's name, with a question mark where it may be nil
----@field inner? boolean a field, or a function that scripts call by another name
+---@field inner? boolean a field, or a function that scripts cannot call by this name
 ---@field target? {module: string, name: string} the target of an alias
 
 -- Parses the name that a line of code defines: owner, separator, name, arguments.
@@ -30,7 +30,7 @@ local function definition(line)
   if line:find("^return function") then return "M", "", "", line:match("%b()") end
 end
 
-local objects = {} -- classes visible to scripts: those with errors for unknown names
+local objects = {} -- the classes of scripts' objects, in lower case: classes with check.strict
 
 local function short(module) return (module:gsub("^actor%.", "")) end
 
@@ -58,6 +58,7 @@ function Reader:fields(block)
   end
 end
 
+-- Adds the entry of a docstring, for the name that the line after it defines.
 function Reader:defined(block, line)
   local flat, nested = line:gsub("^([%w ]-)M%.([%w_]+%.)", "%1%2") -- M.npy.load
   flat = flat:gsub("^function [%w_]+%.(%u)", "function %1") -- datasets.Dataset:iterate
@@ -73,7 +74,7 @@ function Reader:defined(block, line)
   }
 end
 
--- Adds the names of a line `M.load, M.words = files.load, natives.words`: their docstrings are at the targets.
+-- Adds an alias for each name of a line `M.load, M.words = files.load, natives.words`. The targets have the docstrings.
 function Reader:aliases(line)
   local left, right = line:match("^([%w_., ]+) = (.+)$")
   if not left or not left:find("%.") then return end
@@ -94,6 +95,7 @@ function Reader:aliases(line)
   end
 end
 
+-- Reads the next line: collects a comment's lines in `block`, and adds the entries of the code line after it.
 function Reader:line(line)
   local comment = line:match("^%s*%-%-%-(.*)$")
   if comment then
@@ -122,7 +124,7 @@ end
 
 local all
 
--- Every documented name of the library, files in the order of their names.
+-- All entries of the library, in the order of the files' names.
 local function entries()
   if all then return all end
   all = {}
@@ -139,7 +141,8 @@ local function within(module, path)
   return module == path or module:sub(1, #path + 1) == path .. "."
 end
 
--- The entries named `name` in a module and below it. A name that the module itself offers is the only result.
+-- Adds to `found` the entries named `name` in a module and below it. If the module has `name` as an alias, adds only
+-- the alias's target.
 local function collect(found, module, owner, name)
   local fitting = {}
   for _, entry in ipairs(entries()) do
@@ -155,7 +158,7 @@ local function collect(found, module, owner, name)
   return found
 end
 
----Finds documented entries by name: `param.run`, `dataset:map`, `barrier.pssp`, `mapreduce`, or a last part (`lock`).
+---Finds entries by a name, `param.run`, `dataset:map`, `barrier.pssp`, `mapreduce`, or by its last part, `lock`.
 ---@param name string
 ---@return actor.help.Entry[]
 function M.find(name)

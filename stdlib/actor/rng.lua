@@ -1,5 +1,5 @@
---- Seeded random numbers: a seed and stream give the same numbers in every VM, on every machine and in C++.
---- `require "actor.rng"` is a function: rng(seed, stream) -> generator.
+--- Seeded random numbers. A seed and a stream give the same numbers in every VM, on every machine and in C++ (`Rng`).
+--- `require "actor.rng"` returns a function: rng(seed, stream) -> generator.
 local check = require("actor.check")
 local ffi = require("ffi")
 local core = require("actor.ffi")("core")
@@ -26,7 +26,8 @@ function Rng:below(bound)
   return core.rng_below(self, bound)
 end
 
----Draws a whole number from `low` to `high`, all equally likely; with one argument, from 1 to it, like math.random.
+---Draws a whole number from `low` to `high`, each with the same probability. rng:int(high) draws from 1 to `high`, like
+---math.random.
 ---@param low number
 ---@param high? number
 ---@return number
@@ -57,7 +58,7 @@ function Rng:exponential(mean)
   return core.rng_exponential(self, mean)
 end
 
----Draws from a gamma distribution, whose mean is shape * scale.
+---Draws from a gamma distribution; its mean is shape * scale.
 ---@param shape number above 0
 ---@param scale? number default 1
 ---@return number
@@ -82,9 +83,9 @@ function Rng:shuffle(array)
   return array
 end
 
----Draws `count` different elements of an array, or for a number n `count` different whole numbers of 1 .. n, in random
----order; all of them if there are fewer. The cost depends on `count`, not on n.
----@param population any[]|number
+---Draws `count` elements of a population without replacement, in random order; all elements if there are fewer. The
+---cost depends on `count`, not on the size of the population.
+---@param population any[]|number an array, or n for the whole numbers 1 .. n
 ---@param count number
 ---@return any[]
 function Rng:sample(population, count)
@@ -105,7 +106,7 @@ end
 Rng.__index = setmetatable(Rng, check.strict("rng:"))
 local new = ffi.metatype("struct ah_rng", Rng)
 
----Makes the generator of stream `stream` of a seed; different streams are independent.
+---Makes the generator of a seed and a stream. Different streams are independent.
 ---@param seed number|integer whole number from 0, or a 64-bit cdata
 ---@param stream? number|integer default 0
 ---@return actor.Rng

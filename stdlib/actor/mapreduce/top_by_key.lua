@@ -1,5 +1,6 @@
---- The greatest values of each key. Each partition selects the greatest values of its own keys, in order, so little
---- more than the result is sent; group_by_key then returns them in the order of the partitions.
+--- The greatest values of each key. Each task selects the greatest values of each key in its own partition, so the
+--- tasks send little more than the result. group_by_key then groups these lists in the order of the partitions, and the
+--- last step selects the greatest values of each group.
 local best = require("actor.mapreduce.best")
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
@@ -9,10 +10,11 @@ local functions = require("actor.mapreduce.functions")
 local Dataset = datasets.Dataset
 local as_pair, one = compile.as_pair, compile.one
 
-local HELD = 65536 -- values that a task holds before it writes them out
+local HELD = 65536 -- the most values that a task holds; it then writes out their lists and begins again
 local NAN = {} -- in place of NaN, which cannot be a key of a table
 
--- Returns a function that makes the pairs `key, {greatest values}` of a partition's rows, keys in order of first rows.
+-- Returns a function on the rows of a partition. It iterates over pairs `key, {greatest values}`, in the order of the
+-- keys' first rows.
 local function greatest_of(most, key_of)
   return function(rows)
     local held, order, count, ended = {}, {}, 0, false
@@ -55,8 +57,8 @@ local function greatest_of(most, key_of)
   end
 end
 
----Selects the `n` greatest values of each key, as `key, {values}`, greatest first; among equal values the earlier
----first. Values are compared by `by(value)`, or by default by the value itself: numbers or texts.
+---Selects the `n` greatest values of each key, as `key, {values}`, the greatest first; of equal values the earlier
+---value is first. Compares the values, or the results of `by(value)` if it is given: numbers or texts.
 ---@param n integer
 ---@param by? fun(value: any): number|string
 ---@param options? {partitions?: integer}

@@ -3,9 +3,9 @@ local check = require("actor.check")
 
 local M = {}
 
----Returns the path of a file URL; a text without a scheme is a path.
+---Returns the path of a file URL; a text without a scheme is itself a path. Raises for other schemes.
 ---@param url string
----@param operation string "mapreduce.load"
+---@param operation string the name of the public function, for errors: "mapreduce.load"
 ---@return string
 function M.path(url, operation)
   local path = url:match("^file://(.*)$") or url:match("^unix://(.*)$")
@@ -18,6 +18,7 @@ function M.path(url, operation)
   return path
 end
 
+---Returns whether the scheme is http or https.
 ---@param url string
 ---@return boolean
 function M.is_http(url)

@@ -1,5 +1,6 @@
---- Networks written as chains: `nn.input{28, 28, 1}:conv2d{...}:linear(10):network{}`. Each call makes a node with the
---- shape of a sample's result. Several nodes may follow one node, so chains branch. `network` makes the layers.
+--- Networks written as chains: `nn.input{28, 28, 1}:conv2d{...}:linear(10):network{}`. Each call makes a node, which
+--- has the shape of its result for one sample. Several nodes may follow one node, so chains branch. `network` makes the
+--- layers of a network.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 local activations = require("actor.nn.layers.activations")
@@ -9,9 +10,9 @@ local spelling = require("actor.c.names")
 local M = {}
 
 ---@class actor.nn.Node
----@field shape integer[] of one sample's result
----@field private make fun(): actor.nn.Layer
----@field private from actor.nn.Node[]
+---@field shape integer[] of the result for one sample
+---@field private make fun(): actor.nn.Layer makes another layer of this node, for another network
+---@field private from actor.nn.Node[] the nodes of its inputs
 local Node = {}
 
 -- Definitions of layers by name: function(shape or shapes, ...) -> layer.
@@ -39,13 +40,13 @@ end
 Node.__index = node_index
 Node.__tostring = function(self) return ("node %s %s"):format(self.kind, base.list_text(self.shape)) end
 
--- Adds the activation as a node of its own after a layer that does not apply it itself.
+-- Adds a node for the activation after a layer that does not apply the activation itself.
 local function with_activation(node, act)
   if not act then return node end
   return M.node(act, definitions[act], { node }, node.shape)
 end
 
--- The name in a layer's options.
+-- The option `name` in the arguments of a layer; nil without one.
 local function name_in(...)
   for i = 1, select("#", ...) do
     local value = select(i, ...)
@@ -56,12 +57,13 @@ local function name_in(...)
   end
 end
 
----Makes a node for a layer.
----@param kind string
----@param define function
----@param from actor.nn.Node[]
+---Makes a node for a layer, and a node for its activation, if any. The call makes a layer, which checks the arguments
+---and has the shape.
+---@param kind string the layer's name in a chain, "conv2d"
+---@param define function makes the layer
+---@param from actor.nn.Node[] the nodes of its inputs
 ---@param shape integer[]|integer[][] the first argument of `define`
----@param ... any
+---@param ... any the other arguments of `define`
 ---@return actor.nn.Node
 function M.node(kind, define, from, shape, ...)
   local count, given = select("#", ...), { ... }
@@ -81,8 +83,8 @@ function M.node(kind, define, from, shape, ...)
   return with_activation(node, rawget(layer, "act"))
 end
 
----The beginning of a chain: samples of this shape.
----@param shape integer[] e.g. {28, 28, 1} for images, {784} for rows
+---Begins a chain, for samples of this shape.
+---@param shape integer[] {28, 28, 1} for images, {784} for rows
 ---@return actor.nn.Node
 function M.input(shape)
   local checked = base.shape(shape, "nn.input")
@@ -130,7 +132,7 @@ local function regularised(layer, options)
   end
 end
 
--- A name for each node: its own or its kind; repeated kinds get a number, from 2.
+-- The name of a node's layer: the option `name`, or the kind. A repeated kind gets a number, from 2 on.
 local function name_of(node, used)
   local name, number = node.name or node.kind, 2
   if node.name and used[name] then check.fail("nn.network: two layers have the name '%s'", name) end
@@ -139,11 +141,11 @@ local function name_of(node, used)
   return name
 end
 
----Makes the network that ends at this node, with its own weights. Each call makes another network.
+---Makes the network that ends at this node. Each call makes another network, with its own weights.
 ---@param options? {seed?: integer, stream?: integer, dtype?: "float32"|"float64", loss?: "cross_entropy"|"mse"|"hinge"|function, l1?: number, l2?: number, inputs?: actor.nn.Node[]}
----seed: of the initial weights (default the run's seed) and of dropout; stream: give each worker its own stream, so
----that dropout drops different elements on each; l1, l2: regularisation of all weights except biases; inputs: the
----order of several nn.input
+---seed: of the initial weights and of dropout, default the run's seed; stream: with a different stream on each worker,
+---dropout drops different elements on each worker; l1, l2: regularisation of all weights except biases; inputs: the
+---nodes of nn.input in the order of the network's inputs
 ---@return actor.nn.Network
 function methods.network(self, options)
   local fn = "nn.network"

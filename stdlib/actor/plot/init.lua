@@ -1,7 +1,7 @@
 --- Draws charts as SVG text: lines, cumulative distributions, bars. A figure is one document without scripts or
 --- external resources. It has a light and a dark colour scheme; the viewer's setting selects one. Equal data gives
---- equal bytes. Series differ in colour, marker and dash. A value without a place on its axis (NaN, infinite, or at most 0 on
---- a logarithmic axis) is a gap; a note below the plot counts such values.
+--- equal bytes. Series differ in colour, marker and dash. A value without a place on its axis (NaN, infinite, or at
+--- most 0 on a logarithmic axis) is a gap; a note below the plot counts such values.
 ---
 ---     local svg = plot.line{
 ---       title = "Steps against sample size", subtitle = "P = 200, T = 200 s, event",

@@ -1,7 +1,8 @@
---- Colours and styles. Every colour has a contrast of at least 3 (text: 4.5) against the background, in both
---- schemes. The series' colours are distinguishable for readers without red, green or blue cones.
---- tests/stdlib/plot_spec.lua computes both. Light is the default; dark is a media query that repeats only colours:
---- librsvg and many other viewers know neither media queries nor CSS variables, and show the light scheme.
+--- The colours and styles of figures. In both schemes every colour has a contrast of at least 3 (text: 4.5) against the
+--- background, and readers without red, green or blue cones can distinguish the series' colours.
+--- tests/stdlib/plot_spec.lua checks both. The light scheme is the default. The dark scheme is a media query that
+--- repeats only colours: librsvg and many other viewers support neither media queries nor CSS variables, and show the
+--- light scheme.
 local M = {}
 
 ---@class actor.plot.Scheme
@@ -26,7 +27,7 @@ M.schemes = {
 
 M.colours = #M.schemes.light.series
 
--- Dashes (plain, .d2, .d3, .d4) change with each round of markers, so that 24 series differ without their colours.
+-- The dash (plain, .d2, .d3, .d4) changes after each round of M.markers markers, so 24 series differ without colours.
 M.markers = 6
 local dashes = 4
 
@@ -72,7 +73,7 @@ function M.css()
   return fixed .. colours_of(M.schemes.light) .. dark_open .. colours_of(M.schemes.dark) .. dark_close
 end
 
----Returns the figure with dark colours in every viewer, for viewers without media queries.
+---Returns the figure with only the dark scheme, for viewers without media queries.
 ---@param svg string
 ---@return string
 function M.darkened(svg)
@@ -83,7 +84,7 @@ function M.darkened(svg)
   return svg:sub(1, first - 1) .. svg:sub(open_end + 1, close - 1) .. svg:sub(last + 1)
 end
 
----Returns the classes of the i-th series: its colour, and its dash ("" for the first round of markers).
+---Returns the CSS classes of the i-th series: its colour, and its dash ("" for the first round of markers).
 ---@param i integer
 ---@return string colour
 ---@return string dash
