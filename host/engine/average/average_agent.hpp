@@ -23,8 +23,8 @@ class AverageAgent {
 
   AverageAgent(ProcessId self, Send send) : self_(self), send_(std::move(send)) {}
 
-  /// A worker of this process has acted (Report); the agent forwards the report to the lead. `join` comes with the
-  /// worker's replica. All models of a session have the same layout.
+  /// A worker of this process has acted (Report); the agent forwards the report to the lead. `replica` is the worker's
+  /// model, for `join` only. All models of a session have the same layout.
   void report(const Report& report, std::shared_ptr<AverageReplica> replica = nullptr);
   /// Fails for a malformed frame.
   Status on_frame(ProcessId from, Frame&& frame);

@@ -168,8 +168,8 @@ class GroupReconfiguration {
   double next_renewal_ = 0;
   std::pair<GroupTerm, NodeId> watcher_;  // the next node on the ring, which this node has sent its group
   double next_tidy_ = 0;
-  bool strays_ = false;             // the table may contain keys outside of all ranges
-  std::optional<double> draining_;  // since when new writes wait for a takeover by another node
+  bool strays_ = false;                              // the table may contain keys outside of all ranges
+  std::optional<double> draining_;                   // since when new writes wait for a takeover by another node
   std::set<std::pair<GroupTerm, NodeId>> adopting_;  // groups whose keys this node copies, and their proposers
   bool deposed_ = false;                             // this node leads its group no longer, until it leads a new group
 };
