@@ -195,6 +195,7 @@ class Cluster final : private LinkEvents,
   void send_on(LinkId link, Frame&& frame) override;
   void assign(LinkId link, ProcessId process) override;
   void finish_link(LinkId link) override;
+  void finish_link(LinkId link, double seconds);
   std::string peer_of(LinkId link) const override;
   void drop(ProcessId process) override;
   void prepare(const Membership& table) override;

@@ -15,6 +15,7 @@ constexpr double kInterruptSeconds = 0.05;  // seconds between interrupts of a c
 constexpr double kPeerDial = 5;             // seconds for a link to another member
 constexpr double kProof = 0.8;              // seconds to find out that a process is dead
 constexpr double kFinishSeconds = 1;        // seconds for others to read their queued frames
+constexpr double kLinkCheck = 0.1;          // seconds between checks of the links that have yet to end
 constexpr uint32_t kMaxServers = 64;
 
 }  // namespace
@@ -48,20 +49,30 @@ void Cluster::serve() {
   finish_all_links();
 }
 
-/// Finishes every link, also links of observers: a link ends once the other end has read all of it.
+/// Finishes every link, also links of observers: a link ends once the other end has read all of it. After a successful
+/// run the coordinator gives more time to a member that still sends: a partition in one direction may delay the end.
 void Cluster::finish_all_links() {
-  const double deadline = clock_.now() + kFinishSeconds;
+  const double begun = clock_.now();
+  const bool ok = end() && end()->ok;
+  const auto limit = [&](LinkId link) {
+    return ok && member_of(link) != kNoProcess ? kMinorityTimeout : kFinishSeconds;
+  };
+  const auto pending = [&](const auto& entry) {
+    const double waited = clock_.now() - begun;
+    if (waited < kFinishSeconds) return true;
+    const double silence = clock_.now() - stream_->last_received(member_of(entry.first));
+    return waited < limit(entry.first) && silence < config_.coordinator.times.dead;
+  };
   std::map<LinkId, bool> finished;
   std::vector<Frame> frames;
   for (;;) {
     outbox_.flush();
     for (const auto& [link, peer] : live_) {
-      if (outbox_.empty() && !std::exchange(finished[link], true)) finish_link(link);
+      if (outbox_.empty() && !std::exchange(finished[link], true)) finish_link(link, limit(link));
     }
-    const double left = deadline - clock_.now();
-    if (live_.empty() || left <= 0) return;
+    if (std::none_of(live_.begin(), live_.end(), pending)) return;
     frames.clear();
-    inbox_.pop_all(frames, outbox_.empty() ? left : std::min(left, kRetry));
+    inbox_.pop_all(frames, outbox_.empty() ? kLinkCheck : kRetry);
     std::lock_guard lock(queue_mutex_);
     for (const Event& event : queue_) {
       if (event.type == Event::Type::up) live_[event.link] = event.text;
@@ -247,9 +258,11 @@ void Cluster::assign(LinkId link, ProcessId process) {
   stream_->assign(link, process);
 }
 
-void Cluster::finish_link(LinkId link) {
-  if (ControlEntry::is_one(link)) return observer_links_.finish(link, kFinishSeconds);
-  stream_->finish_link(link, kFinishSeconds);
+void Cluster::finish_link(LinkId link) { finish_link(link, kFinishSeconds); }
+
+void Cluster::finish_link(LinkId link, double seconds) {
+  if (ControlEntry::is_one(link)) return observer_links_.finish(link, seconds);
+  stream_->finish_link(link, seconds);
 }
 
 /// The member at the other end of a link, or kNoProcess.

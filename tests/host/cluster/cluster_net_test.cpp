@@ -6,6 +6,7 @@
 
 #include "host/base/random.hpp"
 #include "tests/host/cluster/test_process.hpp"
+#include "tests/host/net/raw_socket.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;
@@ -14,6 +15,61 @@ using Catch::Contains;
 namespace {
 
 const char* const kSchemes[] = {"tcp", "ipc"};
+
+/// Forwards one connection to `url`. While it holds, bytes from `url` wait here. If their sender closes meanwhile they
+/// are lost, as in a partition when a process has closed its socket.
+class OneWayRelay {
+ public:
+  explicit OneWayRelay(const std::string& url)
+      : far_(RawSocket::connect_to(url)), forward_([this] { forward(); }), back_([this] { back(); }) {}
+  ~OneWayRelay() {
+    listener_.shut_down();
+    near_.shut_down();
+    far_.shut_down();
+    forward_.join();
+    back_.join();
+  }
+  std::string url() const { return listener_.url(); }
+  void hold() {
+    std::lock_guard lock(mutex_);
+    holds_ = true;
+  }
+  void release() {
+    std::lock_guard lock(mutex_);
+    holds_ = false;
+    near_.write(std::exchange(held_, {}));
+  }
+
+ private:
+  void forward() {
+    RawSocket accepted = listener_.accept();
+    {
+      std::lock_guard lock(mutex_);
+      near_ = std::move(accepted);
+      near_.write(std::exchange(held_, {}));
+    }
+    for (std::string some = near_.read_some(); !some.empty() && far_.write(some);) some = near_.read_some();
+    far_.shut_down();
+  }
+  void back() {
+    for (std::string some = far_.read_some(); !some.empty(); some = far_.read_some()) {
+      std::lock_guard lock(mutex_);
+      held_ += some;
+      if (!holds_) near_.write(std::exchange(held_, {}));
+    }
+    std::lock_guard lock(mutex_);
+    near_.shut_down();
+  }
+
+  RawListener listener_;
+  RawSocket near_{-1};
+  RawSocket far_;
+  std::mutex mutex_;
+  bool holds_ = false;
+  std::string held_;
+  std::thread forward_;
+  std::thread back_;
+};
 
 }  // namespace
 
@@ -60,6 +116,28 @@ TEST_CASE("the end reaches every member although the coordinator closes at once"
     run.coordinator->vanish();
     for (const auto& member : run.members) CHECK(member->wait_for_end().ok);
   }
+}
+
+TEST_CASE("the end reaches a member whose connection delivers nothing for two seconds") {
+  TestProcess coordinator(TestProcess::coordinator(any_url("tcp"), 1, 2, 2));
+  REQUIRE(coordinator.cluster->open().ok());
+  OneWayRelay relay(coordinator.cluster->bound_url());
+  TestProcess member(TestProcess::member(relay.url(), 1, 101));
+  REQUIRE(member.cluster->open().ok());
+  for (TestProcess* process : {&coordinator, &member}) REQUIRE(process->start_nodes().ok());
+  relay.hold();
+  for (TestProcess* process : {&coordinator, &member}) {
+    Node& node = *process->nodes[0];
+    node.cluster().report_ended(node.index(), node.actions());
+  }
+  CHECK(coordinator.wait_for_end().ok);
+  std::thread heals([&] {
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    relay.release();
+  });
+  coordinator.vanish();
+  CHECK(member.wait_for_end().ok);
+  heals.join();
 }
 
 TEST_CASE("a script's error ends the run on all hosts with its message") {

@@ -47,6 +47,8 @@ class RawSocket {
     const linger now{1, 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
   }
+  /// Ends reads and writes, also those in progress on other threads.
+  void shut_down() { ::shutdown(fd_, SHUT_RDWR); }
   /// False when the other end has closed.
   bool write(std::string_view bytes) {
     while (!bytes.empty()) {
@@ -84,6 +86,8 @@ class RawListener {
     port_ = ntohs(address.sin_port);
   }
   ~RawListener() { ::close(fd_); }
+  /// Ends an `accept` in progress on another thread.
+  void shut_down() { ::shutdown(fd_, SHUT_RDWR); }
   RawListener(const RawListener&) = delete;
   RawListener& operator=(const RawListener&) = delete;
 
