@@ -11,7 +11,7 @@ Error refused(std::string why) { return {Code::refused, std::move(why)}; }
 }  // namespace
 
 Status Rendezvous::add(ProcessId process, const JoinMessage& join, double now) {
-  if (join.group_size == 0 || join.group_index >= join.group_size || join.group_size > kMaxNodes ||
+  if (join.group_size == 0 || join.group_index >= join.group_size || join.group_size > kMaxNodes + 1 ||
       join.nodes > kMaxNodes) {
     return refused("join message with impossible counts");
   }

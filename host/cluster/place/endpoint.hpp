@@ -15,8 +15,8 @@ namespace actorhost {
 
 /// The port of the rendezvous if a launcher gives no port and the port does not follow from a job id (rank_detect.hpp).
 inline constexpr uint16_t kDefaultRendezvousPort = 17871;
-/// The most nodes of a process, and the most processes of an --isolate host, including its parent. `-n`
-/// (rank_detect.cpp) and the coordinator's Rendezvous refuse more.
+/// The most nodes of a host. `-n` (rank_detect.cpp) and the coordinator's Rendezvous refuse more. An --isolate host has
+/// a process for each node and their parent.
 inline constexpr uint32_t kMaxNodes = 65536;
 
 struct Endpoint {

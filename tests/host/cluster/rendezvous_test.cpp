@@ -118,6 +118,9 @@ TEST_CASE("a place in a host is taken once and all its processes agree on their 
   CHECK_THAT(why_not(gathering.add(1, host_part(10, 3, 3), 0)), Contains("impossible"));
   CHECK_THAT(why_not(gathering.add(1, host_part(11, 0, 0), 0)), Contains("impossible"));
   CHECK_THAT(why_not(gathering.add(1, host(11, 70000), 0)), Contains("impossible"));
+  CHECK_THAT(why_not(gathering.add(1, host_part(11, kMaxNodes + 2, 0), 0)), Contains("impossible"));
+  Rendezvous largest(fixed(1), 0);
+  CHECK(largest.add(0, host_part(10, kMaxNodes + 1, 0), 0).ok());  // the nodes' processes and their parent
 }
 
 TEST_CASE("a host without nodes is refused, since a run of such hosts could never end") {
