@@ -93,27 +93,9 @@ Status Progress::add(NodeId id, const WorkerState& state) {
 
 Status Progress::join(NodeId id, int32_t first) { return add(id, size() > 0 ? min() : first); }
 
-Slot Progress::far_slot(NodeId id) const noexcept {
-  const auto at = far_slots_.find(id);
-  return at == far_slots_.end() ? kNoSlot : at->second;
-}
-
-void Progress::set_slot(NodeId id, Slot slot) {
-  if (id >= kArrayIds) {
-    if (slot == kNoSlot) {
-      far_slots_.erase(id);
-    } else {
-      far_slots_[id] = slot;
-    }
-    return;
-  }
-  if (id >= slots_.size()) slots_.resize(id + size_t{1}, kNoSlot);
-  slots_[id] = slot;
-}
-
 void Progress::insert(NodeId id, const Parked& worker) {
   const Slot slot = size();
-  set_slot(id, slot);
+  slots_.set(id, slot);
   ids_.push_back(id);
   steps_.push_back(worker.step);
   busy_.push_back(0);
@@ -133,7 +115,7 @@ void Progress::insert(NodeId id, const Parked& worker) {
 void Progress::erase(Slot slot) {
   counts_.remove(steps_[slot]);
   if (tickets_[slot] != 0) --waiting_;
-  set_slot(ids_.back(), slot);  // the last worker moves into the gap
+  slots_.set(ids_.back(), slot);  // the last worker moves into the gap
   const auto close = [slot](auto& array) {
     array[slot] = array.back();
     array.pop_back();
@@ -148,7 +130,7 @@ bool Progress::remove(NodeId id) {
   const Slot at = slot(id);
   if (at == kNoSlot) return parked_.erase(id) != 0;
   erase(at);
-  set_slot(id, kNoSlot);
+  slots_.set(id, kNoSlot);
   return true;
 }
 
@@ -157,7 +139,7 @@ bool Progress::park(NodeId id) {
   if (at == kNoSlot) return false;
   parked_[id] = Parked{steps_[at], pulled_[at], durations_[at], averages_[at], alive_[at]};
   erase(at);
-  set_slot(id, kNoSlot);
+  slots_.set(id, kNoSlot);
   return true;
 }
 

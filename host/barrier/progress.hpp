@@ -6,18 +6,13 @@
 // Every call on one worker is O(1) amortised. A call about a worker that is not counted changes nothing and returns
 // false, so late frames of failed workers need no care.
 
-#include <cstdint>
-#include <limits>
 #include <unordered_map>
 #include <vector>
 
+#include "host/barrier/slot_table.hpp"
 #include "host/base/result.hpp"
-#include "host/wire/address.hpp"
 
 namespace actorhost {
-
-using Slot = uint32_t;
-inline constexpr Slot kNoSlot = std::numeric_limits<Slot>::max();
 
 /// Number of workers at each step, with the smallest and greatest step kept up to date.
 class StepCounts {
@@ -98,7 +93,7 @@ class Progress {
   uint32_t size() const noexcept { return static_cast<uint32_t>(ids_.size()); }
   bool parked(NodeId id) const { return parked_.count(id) != 0; }
   /// The slot of a counted worker, or kNoSlot.
-  Slot slot(NodeId id) const noexcept { return id < kArrayIds ? near_slot(id) : far_slot(id); }
+  Slot slot(NodeId id) const noexcept { return slots_.find(id); }
 
   /// Of the counted workers. min and max need size() > 0; passed and quantile do not.
   int32_t min() const noexcept { return counts_.min(); }
@@ -141,12 +136,6 @@ class Progress {
     uint8_t alive;
   };
 
-  // Slots of ids below this are in an array; higher ids, which later coordinators assign, are in a hash table.
-  static constexpr NodeId kArrayIds = 1U << 24;
-
-  Slot near_slot(NodeId id) const noexcept { return id < slots_.size() ? slots_[id] : kNoSlot; }
-  Slot far_slot(NodeId id) const noexcept;
-  void set_slot(NodeId id, Slot slot);
   void insert(NodeId id, const Parked& worker);
   void erase(Slot slot);
 
@@ -161,8 +150,7 @@ class Progress {
   std::vector<double> requested_;
   std::vector<uint64_t> tickets_;
   std::vector<Slot> everyone_;
-  std::vector<Slot> slots_;  // by id
-  std::unordered_map<NodeId, Slot> far_slots_;
+  SlotTable slots_;
   std::unordered_map<NodeId, Parked> parked_;
   StepCounts counts_;
   uint64_t events_ = 0;
