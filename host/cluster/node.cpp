@@ -52,7 +52,7 @@ Status Node::check() {
     chunk_arrived_ = true;
     return Error{Code::interrupted, "a chunk has arrived"};
   }
-  if (watched_news_ && cluster_.news() != *watched_news_) {
+  if (wait_.news && cluster_.news() != *wait_.news) {
     return Error{Code::peer_lost, "the membership has changed"};
   }
   if (needs_first_coordinator_ != nullptr) AH_TRY(check_first_coordinator(needs_first_coordinator_));
@@ -76,12 +76,10 @@ Status Node::run_chunks_now() {
   struct Between {
     Node& node;
     Wait wait = std::exchange(node.wait_, {});
-    std::optional<uint64_t> news = std::exchange(node.watched_news_, std::nullopt);
     explicit Between(Node& n) : node(n) { node.in_chunk_ = true; }
     ~Between() {
       node.in_chunk_ = false;
       node.wait_ = std::move(wait);
-      node.watched_news_ = news;
     }
   };
   Between between(*this);
@@ -166,10 +164,10 @@ Status Node::wait_until(const std::function<bool()>& done, std::span<const Addre
 
 Status Node::receive_all(const Port::Match& match, double deadline, std::vector<Frame>& out,
                          std::optional<uint64_t> news) {
-  watched_news_ = news;
+  wait_.news = news;
   Status came = open_wait([&] { return port_.receive_all(match, deadline, out); });
   if (std::exchange(chunk_arrived_, false)) came = run_chunks_now();
-  watched_news_.reset();
+  wait_.news.reset();
   const bool changed = news && cluster_.news() != *news;
   if (!came.ok() && came.error().code == Code::peer_lost && changed) came = {};
   return came;

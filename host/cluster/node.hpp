@@ -206,9 +206,9 @@ class Node {
     std::string what = {};
     std::function<std::string()> describe_awaited = {};  // names the missing nodes, if they are not `awaited`
     std::optional<ProcessId> coordinator = {};           // the coordinator that the request went to
+    std::optional<uint64_t> news = {};                   // another number of Cluster::news ends the wait
   };
   Wait wait_;                                      // the innermost current wait
-  std::optional<uint64_t> watched_news_;           // another number of Cluster::news ends the wait
   const char* needs_first_coordinator_ = nullptr;  // the call that needs it
   uint32_t actions_ = 0;
   uint32_t request_number_ = 0;
