@@ -28,20 +28,20 @@ Aggregate AggregateTree::aggregate(double now) const {
 // ---- Incoming messages ----
 
 void AggregateTree::on_report(const TreeReport& report) {
-  const double now = requests_.now();
+  const double now = calls_.now();
   const Peer& from = report.envelope.from;
   role_.take(report, now);
   // A child is behind its parent on the ring, so there are no cycles. Only a leaving root hands over to its successor.
-  if (from.id <= requests_.self().id && !report.leaving) return;
+  if (from.id <= calls_.self().id && !report.leaving) return;
   // Without a root, urgent reports would multiply, because each node of a forming ring reports to several parents.
   if (children_.take(report, now) && inclusion_.inside) parents_.all_due();
 }
 
 bool AggregateTree::on_result(const TreeResult& result) {
-  const double now = requests_.now();
+  const double now = calls_.now();
   if (std::max(result.received, result.settled) > parents_.number()) return false;
   if (!parents_.take(result, now)) {
-    requests_.send(overlay_kind::detach, result.envelope.from, 0, Envelope{});
+    calls_.send(overlay_kind::detach, result.envelope.from, 0, Envelope{});
     return true;
   }
   role_.take(result, now);
@@ -63,15 +63,15 @@ double AggregateTree::tick(bool joined) {
     dirty_ = false;
     next = turn(joined);
   } while (dirty_ && ++turns < kMostTurns);
-  return dirty_ ? requests_.now() : next;
+  return dirty_ ? calls_.now() : next;
 }
 
 double AggregateTree::turn(bool joined) {
-  const double now = requests_.now();
+  const double now = calls_.now();
   if (now - ticked_ > kTreeLease) resume();
   ticked_ = now;
   take_role(joined);
-  const double next_drop = children_.drop(requests_.self().node, now);
+  const double next_drop = children_.drop(calls_.self().node, now);
   if (joined) {
     search_.seek();
     if (role_.is_root() && near_.owns(0)) search_.detach_all();
@@ -90,13 +90,13 @@ double AggregateTree::turn(bool joined) {
 
 // The node was suspended. Others may have another root, so this node resigns and rejoins as a new child.
 void AggregateTree::resume() {
-  if (role_.resume(requests_.now())) resign(0);
+  if (role_.resume(calls_.now())) resign(0);
 }
 
 // ---- The root ----
 
 void AggregateTree::take_role(bool joined) {
-  const double now = requests_.now();
+  const double now = calls_.now();
   role_.set_owns_root_key(joined && near_.owns(0), now);
   const auto* const parent = search_.target() ? parents_.find(*search_.target()) : nullptr;
   // The owner of key 0 has arrived recently and takes over, or this tree becomes a part of another tree.
@@ -106,7 +106,7 @@ void AggregateTree::take_role(bool joined) {
 }
 
 void AggregateTree::become_root(uint64_t least) {
-  role_.become_root(requests_.self().node);
+  role_.become_root(calls_.self().node);
   known_term_ = role_.term();
   known_.least = std::max(known_.least, least);
   search_.detach_all();
@@ -123,12 +123,12 @@ void AggregateTree::resign(double until) {
 
 TreeTotal AggregateTree::total() const {
   TreeTotal total = children_.total();
-  clock_.add_to(total, requests_.self().node);
+  clock_.add_to(total, calls_.self().node);
   return total;
 }
 
 void AggregateTree::refresh() {
-  const double now = requests_.now();
+  const double now = calls_.now();
   const bool was_inside = inclusion_.inside && inclusion_.until > now;
   const uint64_t was_least = known_.least;
   const TreeParents::Parent* best = nullptr;
@@ -180,7 +180,7 @@ void AggregateTree::learn(const TreeParents::Parent* best, bool was_inside) {
 // ---- Reports and results ----
 
 void AggregateTree::send_reports() {
-  const double now = requests_.now();
+  const double now = calls_.now();
   TreeReport report;
   report.total = total();
   const TreeTotal& last = reported_;
@@ -208,7 +208,7 @@ void AggregateTree::send_reports() {
     mine.urgent = waits || !parent.replied || parent.last.settled < std::max(parent.needed, settled_);
     // Counts each node once.
     if (&parent != (best ? best : parents_.all().data())) mine.total.count = mine.total.sum = mine.total.voters = 0;
-    requests_.send(overlay_kind::report, parent.peer, 0, std::move(mine));
+    calls_.send(overlay_kind::report, parent.peer, 0, std::move(mine));
     ++traffic_.reports;
   }
 }
@@ -228,7 +228,7 @@ std::vector<Peer> AggregateTree::others() const {
 
 void AggregateTree::report_silence() {
   if (!silent_) return;
-  const double now = requests_.now();
+  const double now = calls_.now();
   for (auto& parent : parents_.all()) {
     if (parent.silent(now) && !parent.down && !std::exchange(parent.silence_reported, true)) silent_(parent.peer);
   }
@@ -239,7 +239,7 @@ void AggregateTree::report_silence() {
 }
 
 void AggregateTree::send_results() {
-  const double now = requests_.now();
+  const double now = calls_.now();
   const bool heartbeat = std::exchange(heartbeat_.due, false) ||
                          now - heartbeat_.last >= (role_.is_root() ? kTreeHeartbeat : kOwnHeartbeat);
   if (heartbeat) heartbeat_.last = now;
@@ -262,14 +262,14 @@ void AggregateTree::send_results() {
     result.received = child.last.number;
     result.settled = child.settled;
     result.elsewhere = !near_.owns(child.last.key);
-    requests_.send(overlay_kind::result, child.peer, 0, result);
+    calls_.send(overlay_kind::result, child.peer, 0, result);
     ++traffic_.results;
   }
   push_ = false;
 }
 
 double AggregateTree::next_time(bool joined) const {
-  const double now = requests_.now();
+  const double now = calls_.now();
   double next = heartbeat_.last + (role_.is_root() ? kTreeHeartbeat : kOwnHeartbeat);
   next = std::min(next, role_.next_time(now));
   if (joined && !role_.owns_root_key()) next = std::min(next, search_.next_time());
@@ -287,7 +287,7 @@ double AggregateTree::next_time(bool joined) const {
 // ---- Leaving ----
 
 void AggregateTree::leave() {
-  const double now = requests_.now();
+  const double now = calls_.now();
   TreeReport report;
   report.total = children_.total();
   report.number = parents_.count_report(now);
@@ -303,14 +303,14 @@ void AggregateTree::leave() {
   } else {
     for (const auto& parent : parents_.all()) receivers.push_back(parent.peer);
   }
-  for (const Peer& receiver : receivers) requests_.send(overlay_kind::report, receiver, 0, report);
+  for (const Peer& receiver : receivers) calls_.send(overlay_kind::report, receiver, 0, report);
   TreeResult result;
   result.leaving = true;
   result.others = others();
   for (auto& [node, child] : children_.all()) {
     result.received = child.last.number;
     result.settled = child.settled;
-    requests_.send(overlay_kind::result, child.peer, 0, result);
+    calls_.send(overlay_kind::result, child.peer, 0, result);
   }
   inclusion_.until = std::min(inclusion_.until, now);
 }

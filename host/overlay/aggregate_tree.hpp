@@ -38,8 +38,8 @@ struct TreeTraffic {
 
 class AggregateTree : private NonCopyable {
  public:
-  AggregateTree(Requests& requests, const Neighbourhood& near, Finder& finder, double now)
-      : requests_(requests), near_(near), parents_(now), search_(requests, near, finder, parents_) {}
+  AggregateTree(PeerCalls& calls, const Neighbourhood& near, Finder& finder, double now)
+      : calls_(calls), near_(near), parents_(now), search_(calls, near, finder, parents_) {}
 
   /// As documented at the functions of the same names in Overlay.
   void set_clock(std::optional<uint64_t> clock, uint64_t sum);
@@ -86,7 +86,7 @@ class AggregateTree : private NonCopyable {
   void send_results();
   double next_time(bool joined) const;
 
-  Requests& requests_;
+  PeerCalls& calls_;
   const Neighbourhood& near_;
   std::function<void(const Aggregate&)> on_aggregate_;
   std::function<void(const Peer&)> silent_;

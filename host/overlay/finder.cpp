@@ -7,7 +7,7 @@ namespace actorhost {
 Found Finder::make_reply(RingId key) const {
   Found found;
   if (near_.owns(key)) {
-    found.owner = requests_.self();
+    found.owner = calls_.self();
     found.lists = near_.lists();
     found.state = state_;
   } else if (near_.covers(key)) {
@@ -28,7 +28,7 @@ void Finder::find(RingId key, double deadline, OnLocated done, const Peer* throu
     lookup.candidates.push_back({*through});
     lookup.restarts = kMostRestarts;
   } else if (near_.owns(key)) {
-    return lookup.done(Located{requests_.self(), near_.lists(), state_, 0});
+    return lookup.done(Located{calls_.self(), near_.lists(), state_, 0});
   } else {
     fill(lookup);
   }
@@ -74,7 +74,8 @@ void Finder::advance(uint32_t id) {
   }
   next->queried = true;
   const Peer peer = next->peer;
-  requests_.find(peer, lookup.key, 2, [this, id, peer](const Found* found) { take(id, peer, found); });
+  calls_.call_for<Found>(peer, overlay_kind::find, Find{{}, lookup.key}, 2,
+                         [this, id, peer](const Found* found) { take(id, peer, found); });
 }
 
 void Finder::take(uint32_t id, const Peer& from, const Found* found) {
@@ -88,8 +89,8 @@ void Finder::take(uint32_t id, const Peer& from, const Found* found) {
     if (lookup.key - peer.id < lookup.key - from.id) add_candidate(lookup, peer, false);
   }
   if (found->owner) {
-    const bool me = found->owner->node == requests_.self().node;
-    if (me && lookup.through) return end(id, Located{requests_.self(), near_.lists(), state_, lookup.hops});
+    const bool me = found->owner->node == calls_.self().node;
+    if (me && lookup.through) return end(id, Located{calls_.self(), near_.lists(), state_, lookup.hops});
     // The other node does not yet know the peers between this node and the key.
     add_candidate(lookup, me ? near_.owner_of(lookup.key) : *found->owner, true);
   }
@@ -106,7 +107,7 @@ double Finder::tick() {
   std::vector<uint32_t> late;
   double next = kForever;
   for (const auto& [id, lookup] : lookups_) {
-    if (lookup.deadline <= requests_.now()) {
+    if (lookup.deadline <= calls_.now()) {
       late.push_back(id);
     } else {
       next = std::min(next, lookup.deadline);

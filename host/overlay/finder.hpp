@@ -10,7 +10,7 @@
 
 #include "host/base/result.hpp"
 #include "host/overlay/fingers.hpp"
-#include "host/overlay/requests.hpp"
+#include "host/overlay/peer_calls.hpp"
 
 namespace actorhost {
 
@@ -26,8 +26,8 @@ class Finder {
   /// Called exactly once. Code::timeout: the owner has not replied by the deadline.
   using OnLocated = std::function<void(Result<Located>)>;
 
-  Finder(Requests& requests, const Neighbourhood& near, const Fingers& fingers, const std::string& state)
-      : requests_(requests), near_(near), fingers_(fingers), state_(state) {}
+  Finder(PeerCalls& calls, const Neighbourhood& near, const Fingers& fingers, const std::string& state)
+      : calls_(calls), near_(near), fingers_(fingers), state_(state) {}
 
   /// `through`: starts at this peer and follows only its replies; the peer may belong to another overlay.
   void find(RingId key, double deadline, OnLocated done, const Peer* through = nullptr);
@@ -64,7 +64,7 @@ class Finder {
   static void add_candidate(Lookup& lookup, const Peer& peer, bool owner);
   void end(uint32_t id, Result<Located> result);
 
-  Requests& requests_;
+  PeerCalls& calls_;
   const Neighbourhood& near_;
   const Fingers& fingers_;
   const std::string& state_;

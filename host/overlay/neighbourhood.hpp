@@ -15,6 +15,7 @@ class Neighbourhood {
  public:
   explicit Neighbourhood(const Peer& self) : self_(self) {}
 
+  const Peer& self() const noexcept { return self_; }
   const NeighbourLists& lists() const noexcept { return lists_; }
   bool alone() const noexcept { return lists_.before.peers.empty() && lists_.after.peers.empty(); }
   /// The claim covers the whole ring.

@@ -7,10 +7,9 @@ namespace actorhost {
 namespace {
 
 // Seconds, unless noted.
-constexpr double kPeriod = 1;      // between probes of the neighbours
-constexpr double kPatience = 0.5;  // until a request is resent
-constexpr int kTries = 3;          // a peer has failed after this many requests without reply
-constexpr double kDeadline = 10;   // of a lookup
+constexpr double kPeriod = 1;     // between probes of the neighbours
+constexpr int kTries = 3;         // a peer has failed after this many requests without reply
+constexpr double kDeadline = 10;  // of a lookup
 // Failed peers: until kQuarantine other nodes' reports do not revive a peer; after kForgotten it is forgotten.
 constexpr double kQuarantine = 120;
 constexpr double kForgotten = 600;
@@ -41,29 +40,29 @@ Peer peer_of(const Overlay::Contact& self, uint64_t seed, uint32_t attempt) {
 
 Overlay::Overlay(const Contact& self, uint64_t seed, double now)
     : seed_(seed),
-      requests_(peer_of(self, seed, 0), kPatience),
-      near_(requests_.self()),
-      fingers_(requests_.self().id),
+      near_(peer_of(self, seed, 0)),
+      calls_(near_.self()),
+      fingers_(near_.self().id),
       gossip_(near_),
-      finder_(requests_, near_, fingers_, state_),
+      finder_(calls_, near_, fingers_, state_),
       rng_(seed, self.node),
-      sampler_(requests_, near_, finder_, state_, Rng(seed ^ 1, self.node)),
-      tree_(requests_, near_, finder_, now),
+      sampler_(calls_, near_, finder_, state_, Rng(seed ^ 1, self.node)),
+      tree_(calls_, near_, finder_, now),
       next_probe_(now + kPeriod * rng_.uniform()),  // spreads the nodes' probes over time
       next_finger_(now),
       woken_(kForever) {
-  requests_.on_silence([this](const Peer& peer, Kind kind) { on_silence(peer, kind); });
+  calls_.on_silence([this](const Peer& peer, Kind kind) { on_silence(peer, kind); });
   sampler_.on_located([this](const Located& located) {
-    if (located.hops > 0) census_.add(located.owner, located.lists, requests_.now());
+    if (located.hops > 0) census_.add(located.owner, located.lists, calls_.now());
   });
   tree_.on_silence([this](const Peer& peer) {
     if (lost_.count(peer.node) == 0) probe(peer, kTries - 1);
   });
-  requests_.set_now(now);
+  calls_.set_now(now);
 }
 
 void Overlay::join(const std::vector<Contact>& contacts, double now) {
-  requests_.set_now(now);
+  calls_.set_now(now);
   for (const Contact& contact : contacts) {
     if (contact.node == self().node || near_.knows(contact.node)) continue;
     Lost& lost = lost_[contact.node];
@@ -79,17 +78,17 @@ void Overlay::join(const std::vector<Contact>& contacts, double now) {
 }
 
 void Overlay::leave(double now) {
-  requests_.set_now(now);
+  calls_.set_now(now);
   tree_.leave();
   left_ = true;
   finder_.fail_all();
   sampler_.fail_all();
-  requests_.fail_all();
-  for (const Peer& peer : near_.all()) requests_.send(overlay_kind::leaving, peer, 0, Envelope{});
+  calls_.clear();
+  for (const Peer& peer : near_.all()) calls_.send(overlay_kind::leaving, peer, 0, Envelope{});
 }
 
 void Overlay::lose_process(ProcessId process, double now) {
-  requests_.set_now(now);
+  calls_.set_now(now);
   std::vector<Peer> known = near_.all();
   for (const Peer& peer : fingers_.all()) known.push_back(peer);
   for (const Peer& peer : known) {
@@ -97,9 +96,7 @@ void Overlay::lose_process(ProcessId process, double now) {
   }
   tree_.lose_process(process);
   // The process will send nothing more: requests to its nodes fail, and it is no way to other rings.
-  for (const Peer& peer : std::vector(remembered_)) {
-    if (peer.process == process) requests_.fail(peer.node);
-  }
+  calls_.lose([&](const Peer& peer) { return peer.process == process; });
   std::erase_if(remembered_, [&](const Peer& peer) { return peer.process == process; });
   std::erase_if(checks_, [&](const Check& check) { return check.peer.process == process; });
   // Its pending contacts will never reply. A node without further contacts is the first of its overlay.
@@ -109,12 +106,12 @@ void Overlay::lose_process(ProcessId process, double now) {
 }
 
 void Overlay::find(RingId key, double now, Finder::OnLocated done) {
-  requests_.set_now(now);
+  calls_.set_now(now);
   finder_.find(key, now + kDeadline, std::move(done));
 }
 
 void Overlay::sample(uint32_t count, double seconds, double now, UniformSampler::OnSampled done) {
-  requests_.set_now(now);
+  calls_.set_now(now);
   sampler_.sample(count, size_estimate(now).nodes, now + seconds, std::move(done));
 }
 
@@ -125,9 +122,9 @@ bool Overlay::believed(const Peer& peer) {
   if (at == lost_.end()) return true;
   // Another node reports the peer as live: probe it soon.
   Lost& lost = at->second;
-  if (lost.next < kForever) lost.next = std::min(lost.next, std::max(requests_.now(), lost.since + 2 * kPeriod));
+  if (lost.next < kForever) lost.next = std::min(lost.next, std::max(calls_.now(), lost.since + 2 * kPeriod));
   next_try_ = std::min(next_try_, lost.next);
-  return requests_.now() - lost.since > kQuarantine;
+  return calls_.now() - lost.since > kQuarantine;
 }
 
 // Records that the sender of a message is live.
@@ -137,16 +134,16 @@ void Overlay::mark_live(const Peer& from) {
     if (self().node > from.node) return take_other_id();
     return probe(from, 1);  // so that it learns of this node
   }
-  requests_.mark_live(from.node);
+  calls_.mark_live(from.node);
   suspected_.erase(from.node);
   const auto lost = lost_.find(from.node);
   if (lost != lost_.end()) {
-    if (checks_.size() < kMostChecks) checks_.push_back({from, requests_.now() + kPeriod, kPeriod});
+    if (checks_.size() < kMostChecks) checks_.push_back({from, calls_.now() + kPeriod, kPeriod});
     lost_.erase(lost);
   }
   fingers_.offer(from);
   remember(from);
-  if (!joined_) next_finger_ = std::min(next_finger_, requests_.now());  // a way into the ring
+  if (!joined_) next_finger_ = std::min(next_finger_, calls_.now());  // a way into the ring
 }
 
 // Remembers a random subset of all peers ever seen, and the first few of them. If the ring closes without this node's
@@ -165,8 +162,8 @@ void Overlay::merge_lists(const Peer& of, const NeighbourLists& lists) {
   if (merged.apart) join_through(of);
   // The peer may have failed and the other node may know. When two rings merge, each node knows peers unknown to
   // others.
-  if (!merged.doubted.empty() && requests_.now() >= next_doubt_) {
-    next_doubt_ = requests_.now() + kPeriod / 4;
+  if (!merged.doubted.empty() && calls_.now() >= next_doubt_) {
+    next_doubt_ = calls_.now() + kPeriod / 4;
     probe(merged.doubted[rng_.below(merged.doubted.size())], 2);
   }
   if (!joined_) return;  // the new peers may be anywhere on the ring
@@ -186,16 +183,16 @@ void Overlay::contact_new(const std::vector<Peer>& fresh) {
     if (among(near_.lists().before.peers, peer) || among(near_.lists().after.peers, peer)) {
       probe(peer, 2);
     } else {
-      requests_.send(overlay_kind::probe_reply, peer, 0, gossip_.announcement());
+      calls_.send(overlay_kind::probe_reply, peer, 0, gossip_.announcement());
     }
   }
 }
 
 void Overlay::probe(const Peer& peer, int tries) {
-  if (requests_.is_probing(peer.node)) return;
+  if (calls_.is_pending(peer.node, overlay_kind::probe)) return;
   PeerProbe probe = gossip_.make_probe(peer.node, false);
   const bool whole = probe.lists.has_value();
-  requests_.probe(peer, std::move(probe), tries, [this, whole](const PeerProbe* reply) {
+  calls_.call_for<PeerProbe>(peer, overlay_kind::probe, std::move(probe), tries, [this, whole](const PeerProbe* reply) {
     if (reply != nullptr) gossip_.take_reply(*reply, whole);
   });
 }
@@ -217,16 +214,16 @@ void Overlay::lose(const Peer& peer, bool notify_others) {
   const bool near = near_.erase(peer.node);
   gossip_.forget(peer.node);
   fingers_.erase(peer.node);
-  const double now = requests_.now();
+  const double now = calls_.now();
   if (lost_.size() >= kMostLost) {
     lost_.erase(std::min_element(lost_.begin(), lost_.end(),
                                  [](const auto& a, const auto& b) { return a.second.since < b.second.since; }));
   }
   lost_[peer.node] = {peer, now, now + kFirstRetry, 2 * kFirstRetry, false};
   next_try_ = std::min(next_try_, now + kFirstRetry);
-  requests_.fail(peer.node);
+  calls_.lose([&](const Peer& other) { return other.node == peer.node; });
   if (!near || !notify_others) return;
-  for (const Peer& other : near_.all()) requests_.send(overlay_kind::suspect, other, 0, Suspect{{}, peer});
+  for (const Peer& other : near_.all()) calls_.send(overlay_kind::suspect, other, 0, Suspect{{}, peer});
   // After a second failure within 3 s there may be more: probes all neighbours.
   if (now - last_loss_ < 3 * kPeriod) {
     for (const Peer& other : near_.all()) probe(other, kTries);
@@ -239,16 +236,16 @@ void Overlay::take_other_id() {
   tree_.leave();
   std::vector<Contact> contacts;
   for (const Peer& peer : near_.all()) {
-    requests_.send(overlay_kind::leaving, peer, 0, Envelope{});
+    calls_.send(overlay_kind::leaving, peer, 0, Envelope{});
     contacts.push_back({peer.node, peer.process});
   }
   const Peer other = peer_of({self().node, self().process}, seed_, ++attempt_);
-  requests_.set_self(other);
   near_ = Neighbourhood(other);
+  calls_.lose([](const Peer&) { return true; });  // they name the old id
   fingers_ = Fingers(other.id);
   tree_.restart();
   gossip_.forget_all();
-  join(contacts, requests_.now());
+  join(contacts, calls_.now());
 }
 
 // Looks up this node's own id through a peer that may belong to another overlay, and merges with the owner's lists.
@@ -256,12 +253,12 @@ void Overlay::join_through(const Peer& peer) {
   if (joining_through_) return;
   joining_through_ = true;
   finder_.find(
-      self().id, requests_.now() + kDeadline,
+      self().id, calls_.now() + kDeadline,
       [this](const Result<Located>& located) {
         joining_through_ = false;
         if (!located.ok()) return;
         const bool first = !joined_;
-        if (first) next_finger_ = requests_.now();
+        if (first) next_finger_ = calls_.now();
         if (located->owner.node != self().node) {
           mark_live(located->owner);
           merge_lists(located->owner, located->lists);
@@ -274,7 +271,7 @@ void Overlay::join_through(const Peer& peer) {
 }
 
 void Overlay::probe_lost() {
-  const double now = requests_.now();
+  const double now = calls_.now();
   if (now < next_try_) return;
   next_try_ = kForever;
   size_t probed = 0;
@@ -289,9 +286,10 @@ void Overlay::probe_lost() {
       lost.next = now + lost.wait;
       lost.wait = std::min(2 * lost.wait, kLongestRetry);
       const Peer peer = lost.peer;
-      requests_.probe(peer, gossip_.make_probe(peer.node, true), 1, [this](const PeerProbe* reply) {
-        if (reply != nullptr) join_through(reply->envelope.from);
-      });
+      calls_.call_for<PeerProbe>(peer, overlay_kind::probe, gossip_.make_probe(peer.node, true), 1,
+                                 [this](const PeerProbe* reply) {
+                                   if (reply != nullptr) join_through(reply->envelope.from);
+                                 });
     }
     next_try_ = std::min(next_try_, std::max(lost.next, now + kTryGap));
     ++at;
@@ -306,7 +304,7 @@ void Overlay::probe_neighbours() {
   const std::vector<Peer> all = near_.all();
   if (all.empty()) return;
   const auto silent = [&](const Peer& peer, double seconds) {
-    return requests_.now() - gossip_.received_at(peer.node) > seconds;
+    return calls_.now() - gossip_.received_at(peer.node) > seconds;
   };
   const NeighbourLists& lists = near_.lists();
   if (!lists.after.peers.empty()) probe(lists.after.peers.front(), kTries);
@@ -322,7 +320,7 @@ void Overlay::probe_neighbours() {
 // Rings that form and merge at the same time may separate again. Checks at growing intervals whether the ring of a
 // contact still leads back to this node.
 void Overlay::check_contact() {
-  const double now = requests_.now();
+  const double now = calls_.now();
   const auto due = std::find_if(checks_.begin(), checks_.end(), [&](const Check& check) { return check.next <= now; });
   if (due == checks_.end() || joining_through_) return;
   const Peer peer = due->peer;
@@ -333,7 +331,7 @@ void Overlay::check_contact() {
 }
 
 void Overlay::find_finger() {
-  const double now = requests_.now();
+  const double now = calls_.now();
   next_finger_ = now + kPeriod;
   check_contact();
   if (!joined_ && !remembered_.empty()) return join_through(remembered_[rng_.below(remembered_.size())]);
@@ -352,7 +350,7 @@ void Overlay::find_finger() {
   const RingId wanted = key.value_or(rng_.next());
   finder_.find(wanted, now + kDeadline, [this, key](const Result<Located>& located) {
     if (!located.ok() || located->hops == 0) return;
-    census_.add(located->owner, located->lists, requests_.now());
+    census_.add(located->owner, located->lists, calls_.now());
     if (key) fingers_.set(*key, located->owner);
   });
 }
@@ -379,7 +377,7 @@ Result<M> read_for(const Frame& frame, NodeId self) {
 }  // namespace
 
 Status Overlay::on_frame(const Frame& frame, double now) {
-  requests_.set_now(now);
+  calls_.set_now(now);
   if (left_) return {};
   if (frame.kind == overlay_kind::find) return on_find(frame);
   if (frame.kind == overlay_kind::found) return on_found(frame);
@@ -399,8 +397,8 @@ Status Overlay::on_find(const Frame& frame) {
   Found found = finder_.make_reply(find->key);
   // A joining node looks up its own place: its fingers are nearly the owner's.
   if (found.lists && find->key == find->envelope.from.id) found.closer = fingers_.all();
-  found.least = tree_.aggregate(requests_.now()).least;
-  requests_.send(overlay_kind::found, find->envelope.from, frame.tag, std::move(found));
+  found.least = tree_.aggregate(calls_.now()).least;
+  calls_.send(overlay_kind::found, find->envelope.from, frame.tag, std::move(found));
   return {};
 }
 
@@ -410,7 +408,7 @@ Status Overlay::on_found(const Frame& frame) {
   const Peer& from = found->envelope.from;
   if (found->lists && !Neighbourhood::is_valid(from, *found->lists))
     return malformed(frame, "its neighbour lists are inconsistent");
-  requests_.mark_live(from.node);
+  calls_.mark_live(from.node);
   if (lost_.count(from.node) == 0) fingers_.offer(from);
   if (found->lists) {
     for (const Peer& peer : found->closer) {
@@ -418,7 +416,7 @@ Status Overlay::on_found(const Frame& frame) {
     }
   }
   tree_.expect_least(found->least);
-  requests_.take_reply(frame.tag, *found);
+  calls_.take_reply(frame, from.node);
   return {};
 }
 
@@ -429,12 +427,12 @@ Status Overlay::on_probe(const Frame& frame) {
   if (probe->lists && !Neighbourhood::is_valid(from, *probe->lists)) {
     return malformed(frame, "its neighbour lists are inconsistent");
   }
-  gossip_.take(*probe, requests_.now());
-  if (frame.kind == overlay_kind::probe_reply) requests_.take_reply(frame.tag, *probe);
+  gossip_.take(*probe, calls_.now());
+  calls_.take_reply(frame, from.node);
   mark_live(from);
   merge_lists(from, probe->lists.value_or(NeighbourLists{{{}, 0}, {{}, 0}}));  // without lists it claims nothing
   if (frame.kind == overlay_kind::probe) {
-    requests_.send(overlay_kind::probe_reply, from, frame.tag, gossip_.make_reply(*probe));
+    calls_.send(overlay_kind::probe_reply, from, frame.tag, gossip_.make_reply(*probe));
   }
   return {};
 }
@@ -482,10 +480,10 @@ Status Overlay::on_detach(const Frame& frame) {
 }
 
 double Overlay::tick(double now) {
-  requests_.set_now(now);
+  calls_.set_now(now);
   if (left_) return kForever;
   // While suspended, this node could receive nothing.
-  if (now - woken_ > kStopped) requests_.postpone(now - woken_);
+  if (now - woken_ > kStopped) calls_.postpone(now - woken_);
   if (now >= next_probe_) {
     probe_neighbours();
     next_probe_ = now + kPeriod;
@@ -494,7 +492,7 @@ double Overlay::tick(double now) {
   if (now >= next_finger_) find_finger();
   double next = std::min({next_probe_, next_finger_, next_try_});
   next = std::min(next, tree_.tick(joined_));
-  next = std::min({next, sampler_.tick(), finder_.tick(), requests_.tick()});
+  next = std::min({next, sampler_.tick(), finder_.tick(), calls_.tick()});
   woken_ = next;
   return next;
 }

@@ -71,17 +71,17 @@ class Overlay : private NonCopyable {
   void on_aggregate(std::function<void(const Aggregate&)> callback) { tree_.on_aggregate(std::move(callback)); }
   const TreeTraffic& traffic() const noexcept { return tree_.traffic(); }
 
-  const Peer& self() const noexcept { return requests_.self(); }
+  const Peer& self() const noexcept { return near_.self(); }
   const Neighbourhood& near() const noexcept { return near_; }
   /// The latest time passed in.
-  double now() const noexcept { return requests_.now(); }
+  double now() const noexcept { return calls_.now(); }
   /// True if no contact is pending, or a contact has replied and the node has its place on the ring.
   bool joined() const noexcept { return joined_; }
 
   /// Code::bad_data: not a message of the overlay; the state is unchanged.
   Status on_frame(const Frame& frame, double now);
   double tick(double now);
-  std::vector<Frame> take_frames() { return requests_.take_frames(); }
+  std::vector<Frame> take_frames() { return calls_.take_frames(); }
 
  private:
   // A failed or unconfirmed peer. Other nodes' reports do not revive it; the node itself probes it from time to time.
@@ -126,8 +126,8 @@ class Overlay : private NonCopyable {
 
   uint64_t seed_;
   uint32_t attempt_ = 0;  // ids rejected because other nodes had them
-  Requests requests_;
   Neighbourhood near_;
+  PeerCalls calls_;
   Fingers fingers_;
   Gossip gossip_;
   std::string state_;

@@ -15,14 +15,14 @@ uint64_t low_bits(int bits) noexcept { return bits >= 64 ? kCircle : (uint64_t{1
 }  // namespace
 
 const TreeParents::Parent* TreeParentSearch::inside(uint64_t settled) const {
-  return parents_.inside(settled, target_.value_or(requests_.self().node), requests_.now());
+  return parents_.inside(settled, target_.value_or(calls_.self().node), calls_.now());
 }
 
 // The first key of the next larger arc around the largest arc that the node represents.
 RingId TreeParentSearch::parent_key() const noexcept {
   const Side& before = near_.lists().before;
   const Peer& last = before.peers.empty() ? near_.lists().after.peers.back() : before.peers.front();
-  const RingId self = requests_.self().id;
+  const RingId self = calls_.self().id;
   int bits = 0;
   while (bits < 63 && (self & low_bits(bits + 1)) < self - last.id) ++bits;
   return self & ~low_bits(bits + 1);
@@ -34,7 +34,7 @@ void TreeParentSearch::seek() {
     return;
   }
   if (near_.lists().before.peers.empty() && near_.lists().after.peers.empty()) return;  // all known peers have failed
-  const double now = requests_.now();
+  const double now = calls_.now();
   const RingId key = parent_key();
   if (key != key_) next_seek_ = now;
   key_ = key;
@@ -48,23 +48,23 @@ void TreeParentSearch::seek() {
     if (lookup_ != number) return;
     lookup_ = 0;
     if (!located.ok() || key != key_) {
-      next_seek_ = requests_.now() + kTreeRetry;
+      next_seek_ = calls_.now() + kTreeRetry;
       return;
     }
     adopt(located->owner);
   });
 }
 
-void TreeParentSearch::seek_soon() { next_seek_ = std::min(next_seek_, requests_.now() + kSeekAgain); }
+void TreeParentSearch::seek_soon() { next_seek_ = std::min(next_seek_, calls_.now() + kSeekAgain); }
 
 void TreeParentSearch::adopt(const Peer& owner) {
-  if (owner.id >= requests_.self().id) return;  // the view of the ring is still incomplete
+  if (owner.id >= calls_.self().id) return;  // the view of the ring is still incomplete
   target_ = owner.node;
-  parents_.add(owner, requests_.now());
+  parents_.add(owner, calls_.now());
 }
 
 void TreeParentSearch::detach(NodeId node) {
-  requests_.send(overlay_kind::detach, parents_.find(node)->peer, 0, Envelope{});
+  calls_.send(overlay_kind::detach, parents_.find(node)->peer, 0, Envelope{});
   parents_.erase(node);
 }
 
@@ -74,16 +74,16 @@ void TreeParentSearch::detach_all() {
 }
 
 void TreeParentSearch::check(uint64_t settled, bool is_root) {
-  const double now = requests_.now();
+  const double now = calls_.now();
   for (const Peer& peer : parents_.expire(now)) {
     if (target_ == peer.node) target_.reset();
-    requests_.send(overlay_kind::detach, peer, 0, Envelope{});
+    calls_.send(overlay_kind::detach, peer, 0, Envelope{});
   }
   for (auto& parent : parents_.all()) {
     if (!parent.replied && now - parent.sent >= kTreeRetry) parent.due = true;
   }
   if (is_root) return;
-  const NodeId target = target_.value_or(requests_.self().node);
+  const NodeId target = target_.value_or(calls_.self().node);
   const auto* const best = inside(std::max(settled, parents_.settled()));
   const auto* const right = parents_.find(target);
   const bool responsive = right != nullptr && right->replied && !right->silent(now);
@@ -100,12 +100,12 @@ void TreeParentSearch::check(uint64_t settled, bool is_root) {
 
 // Falls back to an alternative that a failed parent has named. Until the ring has closed, there is no other way.
 void TreeParentSearch::fall_back() {
-  const double now = requests_.now();
+  const double now = calls_.now();
   if (now < next_fall_back_) return;
   for (const auto& parent : parents_.all()) {
     if (!parent.silent(now)) continue;
     for (const Peer& other : parent.last.others) {
-      if (other.id >= requests_.self().id || parents_.find(other.node) != nullptr) continue;
+      if (other.id >= calls_.self().id || parents_.find(other.node) != nullptr) continue;
       next_fall_back_ = now + kTreeRetry;
       return parents_.add(Peer(other), now);
     }

@@ -12,8 +12,8 @@ namespace actorhost {
 
 class TreeParentSearch {
  public:
-  TreeParentSearch(Requests& requests, const Neighbourhood& near, Finder& finder, TreeParents& parents)
-      : requests_(requests), near_(near), finder_(finder), parents_(parents) {}
+  TreeParentSearch(PeerCalls& calls, const Neighbourhood& near, Finder& finder, TreeParents& parents)
+      : calls_(calls), near_(near), finder_(finder), parents_(parents) {}
 
   /// The right parent, as far as known.
   std::optional<NodeId> target() const noexcept { return target_; }
@@ -42,7 +42,7 @@ class TreeParentSearch {
   void detach(NodeId node);
   void fall_back();
 
-  Requests& requests_;
+  PeerCalls& calls_;
   const Neighbourhood& near_;
   Finder& finder_;
   TreeParents& parents_;

@@ -20,7 +20,7 @@ void UniformSampler::sample(uint32_t count, double nodes, double deadline, OnSam
   const RingId end = after.empty() ? 0 : after.back().id;
   if (draw.listed || walked) {
     draw.list = near_.all();
-    draw.list.push_back(requests_.self());
+    draw.list.push_back(calls_.self());
   }
   draw.open = walked ? 1 : 0;
   draws_.emplace(id, std::move(draw));
@@ -31,7 +31,7 @@ void UniformSampler::sample(uint32_t count, double nodes, double deadline, OnSam
 // Lists all nodes clockwise from `at` to the node itself, one successor list at a time.
 void UniformSampler::walk(uint32_t id, RingId at) {
   // If the walk takes longer than half of the time, the nodes found so far have to do.
-  const double limit = (requests_.now() + draws_.at(id).deadline) / 2;
+  const double limit = (calls_.now() + draws_.at(id).deadline) / 2;
   finder_.find(at, limit, [this, id, at](const Result<Located>& located) {
     const auto found = draws_.find(id);
     if (found == draws_.end()) return;
@@ -41,7 +41,7 @@ void UniformSampler::walk(uint32_t id, RingId at) {
     if (located.ok()) {
       for (const Peer& peer : located->lists.after.peers) {
         const auto known = [&](const Peer& p) { return p.node == peer.node; };
-        round = round || peer.node == requests_.self().node || peer.id - at < last - at;
+        round = round || peer.node == calls_.self().node || peer.id - at < last - at;
         if (round) break;
         if (std::none_of(draw.list.begin(), draw.list.end(), known)) draw.list.push_back(peer);
         last = peer.id;
@@ -117,8 +117,8 @@ void UniformSampler::consider(uint32_t id, const Located& located) {
 
 void UniformSampler::visit(uint32_t id, const Peer& peer) {
   draws_.at(id).visited.push_back(peer.node);
-  if (peer.node == requests_.self().node) return take(id, peer, state_);
-  requests_.find(peer, peer.id, 2, [this, id, peer](const Found* found) {
+  if (peer.node == calls_.self().node) return take(id, peer, state_);
+  calls_.call_for<Found>(peer, overlay_kind::find, Find{{}, peer.id}, 2, [this, id, peer](const Found* found) {
     if (found != nullptr && found->lists) return take(id, peer, found->state);
     close_one(id);
   });
@@ -143,7 +143,7 @@ double UniformSampler::tick() {
   double next = kForever;
   std::vector<uint32_t> late;
   for (const auto& [id, draw] : draws_) {
-    if (draw.deadline <= requests_.now()) {
+    if (draw.deadline <= calls_.now()) {
       late.push_back(id);
     } else {
       next = std::min(next, draw.deadline);

@@ -28,8 +28,8 @@ class UniformSampler {
   /// some have not replied by the deadline. Called once.
   using OnSampled = std::function<void(std::vector<Sampled>)>;
 
-  UniformSampler(Requests& requests, const Neighbourhood& near, Finder& finder, const std::string& state, Rng rng)
-      : requests_(requests), near_(near), finder_(finder), state_(state), rng_(rng) {}
+  UniformSampler(PeerCalls& calls, const Neighbourhood& near, Finder& finder, const std::string& state, Rng rng)
+      : calls_(calls), near_(near), finder_(finder), state_(state), rng_(rng) {}
 
   void sample(uint32_t count, double nodes, double deadline, OnSampled done);
   double tick();
@@ -62,7 +62,7 @@ class UniformSampler {
   void take(uint32_t id, const Peer& peer, std::string state);
   void close_one(uint32_t id);
 
-  Requests& requests_;
+  PeerCalls& calls_;
   const Neighbourhood& near_;
   Finder& finder_;
   const std::string& state_;

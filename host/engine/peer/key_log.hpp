@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "host/engine/peer/key_table.hpp"
-#include "host/engine/peer/peer_calls.hpp"
 #include "host/engine/values/message_assembler.hpp"
+#include "host/overlay/peer_calls.hpp"
 
 namespace actorhost {
 

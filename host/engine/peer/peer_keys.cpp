@@ -11,7 +11,7 @@ constexpr double kPartsTidy = 30;  // seconds between checks for parts without a
 }  // namespace
 
 PeerKeys::PeerKeys(Overlay& overlay, uint32_t copies, size_t part_bytes)
-    : calls_([&overlay] { return overlay.self(); }),
+    : calls_(overlay.self()),
       log_(calls_, table_, ranges_),
       sync_(calls_, table_),
       reconfiguration_({overlay, calls_, table_, ranges_, log_, sync_}, copies),
@@ -60,7 +60,6 @@ Status PeerKeys::on_frame(Frame&& frame, double now) {
       return with_head<Envelope>(frame, in, [&](const Envelope& probe) { holder_.on_probe(frame, probe); });
     case static_cast<uint16_t>(peer_kind::departed):
       reconfiguration_.lose_node(envelope->from.node);
-      calls_.lose_node(envelope->from.node);
       forget([node = envelope->from.node](const Peer& peer) { return peer.node == node; });
       return {};
     case static_cast<uint16_t>(peer_kind::written):
@@ -93,13 +92,13 @@ void PeerKeys::forget(const LostPeer& lost) {
   holder_.forget(lost);
   log_.forget(lost);
   sync_.forget(lost);
+  calls_.lose(lost);
 }
 
 void PeerKeys::lose_process(ProcessId process, double now) {
   calls_.set_now(now);
   forget([process](const Peer& peer) { return peer.process == process; });
   reconfiguration_.lose_process(process);
-  calls_.lose_process(process);
   client_.lose_process(process, now);
 }
 
