@@ -26,8 +26,8 @@ class Finder {
   /// Called exactly once. Code::timeout: the owner has not replied by the deadline.
   using OnLocated = std::function<void(Result<Located>)>;
 
-  Finder(PeerCalls& calls, const Neighbourhood& near, const Fingers& fingers, const std::string& state)
-      : calls_(calls), near_(near), fingers_(fingers), state_(state) {}
+  Finder(PeerCalls& calls, const Neighbourhood& near, const Fingers& fingers)
+      : calls_(calls), near_(near), fingers_(fingers) {}
 
   /// `through`: starts at this peer and follows only its replies; the peer may belong to another overlay.
   void find(RingId key, double deadline, OnLocated done, const Peer* through = nullptr);
@@ -35,6 +35,9 @@ class Finder {
   double tick();
   void fail_all();
 
+  /// This node's published state (Overlay::set_state).
+  const std::string& state() const noexcept { return state_; }
+  void set_state(std::string state) { state_ = std::move(state); }
   /// This node's reply to another node's lookup.
   Found make_reply(RingId key) const;
 
@@ -67,7 +70,7 @@ class Finder {
   PeerCalls& calls_;
   const Neighbourhood& near_;
   const Fingers& fingers_;
-  const std::string& state_;
+  std::string state_;
   uint32_t last_id_ = 0;
   std::map<uint32_t, Lookup> lookups_;
 };

@@ -7,17 +7,8 @@ namespace actorhost {
 namespace {
 
 // Seconds, unless noted.
-constexpr double kPeriod = 1;     // between probes of the neighbours
-constexpr int kTries = 3;         // a peer has failed after this many requests without reply
+constexpr double kPeriod = 1;     // between lookups of fingers
 constexpr double kDeadline = 10;  // of a lookup
-// Failed peers: until kQuarantine other nodes' reports do not revive a peer; after kForgotten it is forgotten.
-constexpr double kQuarantine = 120;
-constexpr double kForgotten = 600;
-constexpr size_t kMostLost = 128;
-constexpr double kFirstRetry = 1;
-constexpr double kLongestRetry = 8;
-constexpr double kTryGap = 0.1;  // between probes to some of them
-constexpr size_t kTriesAtOnce = 8;
 // Peers through which another ring may be reached.
 constexpr double kLongestCheck = 32;
 constexpr size_t kMostChecks = 16;
@@ -27,8 +18,6 @@ constexpr size_t kFirst = 4;  // the first few are retained for good
 constexpr double kQuick = 0.05;
 // The nearest peers on each side, probed as soon as they are known.
 constexpr size_t kClose = 2;
-// A neighbour without a message for this long is probed.
-constexpr double kRound = 2 * kNeighbourListLength * kPeriod;
 // A tick is late by more than this: the node was suspended.
 constexpr double kStopped = 0.25;
 
@@ -44,20 +33,18 @@ Overlay::Overlay(const Contact& self, uint64_t seed, double now)
       calls_(near_.self()),
       fingers_(near_.self().id),
       gossip_(near_),
-      finder_(calls_, near_, fingers_, state_),
+      finder_(calls_, near_, fingers_),
       rng_(seed, self.node),
-      sampler_(calls_, near_, finder_, state_, Rng(seed ^ 1, self.node)),
+      watch_(calls_, near_, fingers_, gossip_, rng_, now),
+      sampler_(calls_, near_, finder_, Rng(seed ^ 1, self.node)),
       tree_(calls_, near_, finder_, now),
-      next_probe_(now + kPeriod * rng_.uniform()),  // spreads the nodes' probes over time
       next_finger_(now),
       woken_(kForever) {
-  calls_.on_silence([this](const Peer& peer, Kind kind) { on_silence(peer, kind); });
+  watch_.on_return([this](const Peer& peer) { join_through(peer); });
   sampler_.on_located([this](const Located& located) {
     if (located.hops > 0) census_.add(located.owner, located.lists, calls_.now());
   });
-  tree_.on_silence([this](const Peer& peer) {
-    if (lost_.count(peer.node) == 0) probe(peer, kTries - 1);
-  });
+  tree_.on_silence([this](const Peer& peer) { watch_.check(peer); });
   calls_.set_now(now);
 }
 
@@ -65,16 +52,10 @@ void Overlay::join(const std::vector<Contact>& contacts, double now) {
   calls_.set_now(now);
   for (const Contact& contact : contacts) {
     if (contact.node == self().node || near_.knows(contact.node)) continue;
-    Lost& lost = lost_[contact.node];
-    lost.peer = {ring_id(seed_, contact.node, 0), contact.node, contact.process};
-    lost.next = now;
-    lost.wait = kFirstRetry / 4;  // the contact may be about to start
-    lost.since = now;
-    lost.contact = true;
+    watch_.add_contact({ring_id(seed_, contact.node, 0), contact.node, contact.process});
     joined_ = joined_ && !near_.alone();
   }
-  next_try_ = now;
-  if (!lost_.empty()) tree_.expect_others();
+  if (!watch_.none_lost()) tree_.expect_others();
 }
 
 void Overlay::leave(double now) {
@@ -89,20 +70,13 @@ void Overlay::leave(double now) {
 
 void Overlay::lose_process(ProcessId process, double now) {
   calls_.set_now(now);
-  std::vector<Peer> known = near_.all();
-  for (const Peer& peer : fingers_.all()) known.push_back(peer);
-  for (const Peer& peer : known) {
-    if (peer.process == process) lose(peer, true);
-  }
+  watch_.lose_process(process);
   tree_.lose_process(process);
-  // The process will send nothing more: requests to its nodes fail, and it is no way to other rings.
-  calls_.lose([&](const Peer& peer) { return peer.process == process; });
+  // The process will send nothing more: it is no way to other rings.
   std::erase_if(remembered_, [&](const Peer& peer) { return peer.process == process; });
   std::erase_if(checks_, [&](const Check& check) { return check.peer.process == process; });
-  // Its pending contacts will never reply. A node without further contacts is the first of its overlay.
-  std::erase_if(lost_, [&](const auto& entry) { return entry.second.contact && entry.second.peer.process == process; });
-  const bool waits = std::any_of(lost_.begin(), lost_.end(), [](const auto& entry) { return entry.second.contact; });
-  if (near_.alone() && !waits) joined_ = true;
+  // A node without further contacts is the first of its overlay.
+  if (near_.alone() && !watch_.awaits_contact()) joined_ = true;
 }
 
 void Overlay::find(RingId key, double now, Finder::OnLocated done) {
@@ -115,31 +89,15 @@ void Overlay::sample(uint32_t count, double seconds, double now, UniformSampler:
   sampler_.sample(count, size_estimate(now).nodes, now + seconds, std::move(done));
 }
 
-// ---- Live and failed peers ----
-
-bool Overlay::believed(const Peer& peer) {
-  const auto at = lost_.find(peer.node);
-  if (at == lost_.end()) return true;
-  // Another node reports the peer as live: probe it soon.
-  Lost& lost = at->second;
-  if (lost.next < kForever) lost.next = std::min(lost.next, std::max(calls_.now(), lost.since + 2 * kPeriod));
-  next_try_ = std::min(next_try_, lost.next);
-  return calls_.now() - lost.since > kQuarantine;
-}
-
 // Records that the sender of a message is live.
 void Overlay::mark_live(const Peer& from) {
   if (from.node == self().node) return;
   if (from.id == self().id) {
     if (self().node > from.node) return take_other_id();
-    return probe(from, 1);  // so that it learns of this node
+    return watch_.probe(from, 1);  // so that it learns of this node
   }
-  calls_.mark_live(from.node);
-  suspected_.erase(from.node);
-  const auto lost = lost_.find(from.node);
-  if (lost != lost_.end()) {
-    if (checks_.size() < kMostChecks) checks_.push_back({from, calls_.now() + kPeriod, kPeriod});
-    lost_.erase(lost);
+  if (watch_.mark_live(from.node) && checks_.size() < kMostChecks) {
+    checks_.push_back({from, calls_.now() + kPeriod, kPeriod});
   }
   fingers_.offer(from);
   remember(from);
@@ -158,14 +116,9 @@ void Overlay::remember(const Peer& peer) {
 
 // Merges a peer's neighbour lists.
 void Overlay::merge_lists(const Peer& of, const NeighbourLists& lists) {
-  const auto merged = near_.merge(of, lists, [this](const Peer& p) { return believed(p); });
+  const auto merged = near_.merge(of, lists, [this](const Peer& p) { return watch_.believes(p); });
   if (merged.apart) join_through(of);
-  // The peer may have failed and the other node may know. When two rings merge, each node knows peers unknown to
-  // others.
-  if (!merged.doubted.empty() && calls_.now() >= next_doubt_) {
-    next_doubt_ = calls_.now() + kPeriod / 4;
-    probe(merged.doubted[rng_.below(merged.doubted.size())], 2);
-  }
+  watch_.doubt(merged.doubted);
   if (!joined_) return;  // the new peers may be anywhere on the ring
   std::vector<Peer> fresh = merged.fresh;
   std::erase_if(fresh, [&](const Peer& peer) { return peer.node == of.node; });
@@ -181,54 +134,11 @@ void Overlay::contact_new(const std::vector<Peer>& fresh) {
   };
   for (const Peer& peer : fresh) {
     if (among(near_.lists().before.peers, peer) || among(near_.lists().after.peers, peer)) {
-      probe(peer, 2);
+      watch_.probe(peer, 2);
     } else {
       calls_.send(overlay_kind::probe_reply, peer, 0, gossip_.announcement());
     }
   }
-}
-
-void Overlay::probe(const Peer& peer, int tries) {
-  if (calls_.is_pending(peer.node, overlay_kind::probe)) return;
-  PeerProbe probe = gossip_.make_probe(peer.node, false);
-  const bool whole = probe.lists.has_value();
-  calls_.call_for<PeerProbe>(peer, overlay_kind::probe, std::move(probe), tries, [this, whole](const PeerProbe* reply) {
-    if (reply != nullptr) gossip_.take_reply(*reply, whole);
-  });
-}
-
-void Overlay::on_silence(const Peer& peer, Kind kind) {
-  if (kind == overlay_kind::probe) {
-    lose(peer, true);
-  } else if (lost_.count(peer.node) == 0) {
-    probe(peer, std::max(1, kTries - 1));
-  }
-}
-
-void Overlay::lose(const Peer& peer, bool notify_others) {
-  if (lost_.count(peer.node) > 0) return;
-  const auto next_is = [&](const Side& side) { return !side.peers.empty() && side.peers.front().node == peer.node; };
-  // Its neighbours notify all others, and so does the first node that detects the failure.
-  notify_others = notify_others &&
-                  (suspected_.erase(peer.node) == 0 || next_is(near_.lists().before) || next_is(near_.lists().after));
-  const bool near = near_.erase(peer.node);
-  gossip_.forget(peer.node);
-  fingers_.erase(peer.node);
-  const double now = calls_.now();
-  if (lost_.size() >= kMostLost) {
-    lost_.erase(std::min_element(lost_.begin(), lost_.end(),
-                                 [](const auto& a, const auto& b) { return a.second.since < b.second.since; }));
-  }
-  lost_[peer.node] = {peer, now, now + kFirstRetry, 2 * kFirstRetry, false};
-  next_try_ = std::min(next_try_, now + kFirstRetry);
-  calls_.lose([&](const Peer& other) { return other.node == peer.node; });
-  if (!near || !notify_others) return;
-  for (const Peer& other : near_.all()) calls_.send(overlay_kind::suspect, other, 0, Suspect{{}, peer});
-  // After a second failure within 3 s there may be more: probes all neighbours.
-  if (now - last_loss_ < 3 * kPeriod) {
-    for (const Peer& other : near_.all()) probe(other, kTries);
-  }
-  last_loss_ = now;
 }
 
 // Called on the node that gives way when two nodes have the same id.
@@ -262,7 +172,7 @@ void Overlay::join_through(const Peer& peer) {
         if (located->owner.node != self().node) {
           mark_live(located->owner);
           merge_lists(located->owner, located->lists);
-          probe(located->owner, 2);
+          watch_.probe(located->owner, 2);
         }
         joined_ = true;
         if (first) contact_new(near_.all());
@@ -270,52 +180,7 @@ void Overlay::join_through(const Peer& peer) {
       &peer);
 }
 
-void Overlay::probe_lost() {
-  const double now = calls_.now();
-  if (now < next_try_) return;
-  next_try_ = kForever;
-  size_t probed = 0;
-  for (auto at = lost_.begin(); at != lost_.end();) {
-    Lost& lost = at->second;
-    if (!lost.contact && now - lost.since > kForgotten) {
-      at = lost_.erase(at);
-      continue;
-    }
-    if (probed < kTriesAtOnce && lost.next <= now) {
-      ++probed;
-      lost.next = now + lost.wait;
-      lost.wait = std::min(2 * lost.wait, kLongestRetry);
-      const Peer peer = lost.peer;
-      calls_.call_for<PeerProbe>(peer, overlay_kind::probe, gossip_.make_probe(peer.node, true), 1,
-                                 [this](const PeerProbe* reply) {
-                                   if (reply != nullptr) join_through(reply->envelope.from);
-                                 });
-    }
-    next_try_ = std::min(next_try_, std::max(lost.next, now + kTryGap));
-    ++at;
-  }
-}
-
-// ---- Periodic probes ----
-
-// Probes the first successor, the first predecessor unless it has just probed this node, and in rotation a neighbour
-// without a recent message.
-void Overlay::probe_neighbours() {
-  const std::vector<Peer> all = near_.all();
-  if (all.empty()) return;
-  const auto silent = [&](const Peer& peer, double seconds) {
-    return calls_.now() - gossip_.received_at(peer.node) > seconds;
-  };
-  const NeighbourLists& lists = near_.lists();
-  if (!lists.after.peers.empty()) probe(lists.after.peers.front(), kTries);
-  if (!lists.before.peers.empty() && silent(lists.before.peers.front(), kPeriod)) {
-    probe(lists.before.peers.front(), kTries);
-  }
-  for (size_t i = 0; i < all.size(); ++i) {
-    const Peer& peer = all[turn_++ % all.size()];
-    if (silent(peer, kRound)) return probe(peer, kTries);
-  }
-}
+// ---- Periodic lookups ----
 
 // Rings that form and merge at the same time may separate again. Checks at growing intervals whether the ring of a
 // contact still leads back to this node.
@@ -409,10 +274,10 @@ Status Overlay::on_found(const Frame& frame) {
   if (found->lists && !Neighbourhood::is_valid(from, *found->lists))
     return malformed(frame, "its neighbour lists are inconsistent");
   calls_.mark_live(from.node);
-  if (lost_.count(from.node) == 0) fingers_.offer(from);
+  if (!watch_.is_lost(from.node)) fingers_.offer(from);
   if (found->lists) {
     for (const Peer& peer : found->closer) {
-      if (lost_.count(peer.node) == 0) fingers_.offer(peer);
+      if (!watch_.is_lost(peer.node)) fingers_.offer(peer);
     }
   }
   tree_.expect_least(found->least);
@@ -440,19 +305,14 @@ Status Overlay::on_probe(const Frame& frame) {
 Status Overlay::on_leaving(const Frame& frame) {
   const auto envelope = read_for<Envelope>(frame, self().node);
   if (!envelope.ok()) return envelope.error();
-  lose(envelope->from, false);
-  const auto at = lost_.find(envelope->from.node);
-  if (at != lost_.end()) at->second.next = kForever;  // the node will not return
+  watch_.forgo(envelope->from);
   return {};
 }
 
 Status Overlay::on_suspect(const Frame& frame) {
   const auto suspect = read_for<Suspect>(frame, self().node);
   if (!suspect.ok()) return suspect.error();
-  const NodeId node = suspect->peer.node;
-  if (!near_.knows(node)) return {};
-  if (suspected_.size() < kMostLost) suspected_.insert(node);
-  probe(suspect->peer, std::max(1, kTries - 1));
+  if (near_.knows(suspect->peer.node)) watch_.suspect(suspect->peer);
   return {};
 }
 
@@ -484,14 +344,9 @@ double Overlay::tick(double now) {
   if (left_) return kForever;
   // While suspended, this node could receive nothing.
   if (now - woken_ > kStopped) calls_.postpone(now - woken_);
-  if (now >= next_probe_) {
-    probe_neighbours();
-    next_probe_ = now + kPeriod;
-  }
-  probe_lost();
+  double next = watch_.tick();
   if (now >= next_finger_) find_finger();
-  double next = std::min({next_probe_, next_finger_, next_try_});
-  next = std::min(next, tree_.tick(joined_));
+  next = std::min({next, next_finger_, tree_.tick(joined_)});
   next = std::min({next, sampler_.tick(), finder_.tick(), calls_.tick()});
   woken_ = next;
   return next;

@@ -11,8 +11,6 @@
 //   for (Frame& frame : overlay.take_frames()) transport.send(std::move(frame));
 
 #include <functional>
-#include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,7 +18,7 @@
 #include "host/base/result.hpp"
 #include "host/overlay/aggregate_tree.hpp"
 #include "host/overlay/finder.hpp"
-#include "host/overlay/gossip.hpp"
+#include "host/overlay/ring_watch.hpp"
 #include "host/overlay/size_census.hpp"
 #include "host/overlay/uniform_sampler.hpp"
 
@@ -56,7 +54,7 @@ class Overlay : private NonCopyable {
   void sample(uint32_t count, double seconds, double now, UniformSampler::OnSampled done);
   SizeEstimate size_estimate(double now) const { return census_.estimate(self(), near_.lists(), now); }
   /// The state that samples return for this node.
-  void set_state(std::string state) { state_ = std::move(state); }
+  void set_state(std::string state) { finder_.set_state(std::move(state)); }
 
   /// Sets this node's clock, which only increases (nullopt: the node takes no part, or no longer), and its contribution
   /// to the sum. The clock counts once the node is included. It is then raised to at least the global minimum: a late
@@ -84,15 +82,6 @@ class Overlay : private NonCopyable {
   std::vector<Frame> take_frames() { return calls_.take_frames(); }
 
  private:
-  // A failed or unconfirmed peer. Other nodes' reports do not revive it; the node itself probes it from time to time.
-  struct Lost {
-    Peer peer;
-    double since = 0;
-    double next = 0;
-    double wait = 0;  // interval after the next probe
-    bool contact = false;
-  };
-
   // A contact that has replied, and when its ring is next checked for this node.
   struct Check {
     Peer peer;
@@ -103,17 +92,11 @@ class Overlay : private NonCopyable {
   void mark_live(const Peer& from);
   void remember(const Peer& peer);
   void merge_lists(const Peer& of, const NeighbourLists& lists);
-  void probe(const Peer& peer, int tries);
   void contact_new(const std::vector<Peer>& fresh);
-  void on_silence(const Peer& peer, Kind kind);
-  void lose(const Peer& peer, bool notify_others);
   void take_other_id();
   void join_through(const Peer& peer);
-  void probe_lost();
-  void probe_neighbours();
   void check_contact();
   void find_finger();
-  bool believed(const Peer& peer);
 
   Status on_find(const Frame& frame);
   Status on_found(const Frame& frame);
@@ -130,25 +113,18 @@ class Overlay : private NonCopyable {
   PeerCalls calls_;
   Fingers fingers_;
   Gossip gossip_;
-  std::string state_;
   Finder finder_;
   Rng rng_;
+  RingWatch watch_;
   UniformSampler sampler_;
   SizeCensus census_;
   AggregateTree tree_;
-  std::map<NodeId, Lost> lost_;
-  std::set<NodeId> suspected_;  // suspected by other nodes, which have notified all their neighbours
   bool joined_ = true;
   bool joining_through_ = false;
   bool left_ = false;
-  uint32_t turn_ = 0;  // index into the neighbours, for probes in rotation
   uint32_t rounds_ = 0;
   std::vector<Check> checks_;
   std::vector<Peer> remembered_;
-  double last_loss_ = -kForever;
-  double next_try_ = 0;
-  double next_doubt_ = 0;
-  double next_probe_;
   double next_finger_;
   double woken_;  // the next tick time that the last tick returned
 };

@@ -117,7 +117,7 @@ void UniformSampler::consider(uint32_t id, const Located& located) {
 
 void UniformSampler::visit(uint32_t id, const Peer& peer) {
   draws_.at(id).visited.push_back(peer.node);
-  if (peer.node == calls_.self().node) return take(id, peer, state_);
+  if (peer.node == calls_.self().node) return take(id, peer, finder_.state());
   calls_.call_for<Found>(peer, overlay_kind::find, Find{{}, peer.id}, 2, [this, id, peer](const Found* found) {
     if (found != nullptr && found->lists) return take(id, peer, found->state);
     close_one(id);

@@ -28,8 +28,8 @@ class UniformSampler {
   /// some have not replied by the deadline. Called once.
   using OnSampled = std::function<void(std::vector<Sampled>)>;
 
-  UniformSampler(PeerCalls& calls, const Neighbourhood& near, Finder& finder, const std::string& state, Rng rng)
-      : calls_(calls), near_(near), finder_(finder), state_(state), rng_(rng) {}
+  UniformSampler(PeerCalls& calls, const Neighbourhood& near, Finder& finder, Rng rng)
+      : calls_(calls), near_(near), finder_(finder), rng_(rng) {}
 
   void sample(uint32_t count, double nodes, double deadline, OnSampled done);
   double tick();
@@ -65,7 +65,6 @@ class UniformSampler {
   PeerCalls& calls_;
   const Neighbourhood& near_;
   Finder& finder_;
-  const std::string& state_;
   Rng rng_;
   std::function<void(const Located&)> on_located_;
   uint32_t last_id_ = 0;
