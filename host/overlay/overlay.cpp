@@ -222,11 +222,9 @@ void Overlay::find_finger() {
 
 // ---- Messages ----
 
-namespace {
-
 template <typename M>
-Result<M> read_for(const Frame& frame, NodeId self) {
-  Result<M> message = read_message<M>(frame);
+Status Overlay::read(const Frame& frame) {
+  const Result<M> message = read_message<M>(frame);
   if (!message.ok()) return malformed(frame, message.error().message);
   const Envelope* envelope = nullptr;
   if constexpr (requires { message->envelope; }) {
@@ -234,108 +232,84 @@ Result<M> read_for(const Frame& frame, NodeId self) {
   } else {
     envelope = &*message;
   }
-  if (envelope->to != self) return malformed(frame, "it is addressed to another node");
+  if (envelope->to != self().node) return malformed(frame, "it is addressed to another node");
   if (courier_address(envelope->from.process) != frame.src) return malformed(frame, "its sender names another process");
-  return message;
+  return take(frame, *message);
 }
-
-}  // namespace
 
 Status Overlay::on_frame(const Frame& frame, double now) {
   calls_.set_now(now);
   if (left_) return {};
-  if (frame.kind == overlay_kind::find) return on_find(frame);
-  if (frame.kind == overlay_kind::found) return on_found(frame);
-  if (frame.kind == overlay_kind::probe || frame.kind == overlay_kind::probe_reply) return on_probe(frame);
-  if (frame.kind == overlay_kind::leaving) return on_leaving(frame);
-  if (frame.kind == overlay_kind::suspect) return on_suspect(frame);
-  if (frame.kind == overlay_kind::report) return on_report(frame);
-  if (frame.kind == overlay_kind::result) return on_result(frame);
-  if (frame.kind == overlay_kind::detach) return on_detach(frame);
+  if (frame.kind == overlay_kind::find) return read<Find>(frame);
+  if (frame.kind == overlay_kind::found) return read<Found>(frame);
+  if (frame.kind == overlay_kind::probe || frame.kind == overlay_kind::probe_reply) return read<PeerProbe>(frame);
+  if (frame.kind == overlay_kind::leaving || frame.kind == overlay_kind::detach) return read<Envelope>(frame);
+  if (frame.kind == overlay_kind::suspect) return read<Suspect>(frame);
+  if (frame.kind == overlay_kind::report) return read<TreeReport>(frame);
+  if (frame.kind == overlay_kind::result) return read<TreeResult>(frame);
   return malformed(frame, "the overlay has no such message");
 }
 
-Status Overlay::on_find(const Frame& frame) {
-  const auto find = read_for<Find>(frame, self().node);
-  if (!find.ok()) return find.error();
+Status Overlay::take(const Frame& frame, const Find& find) {
   // The sender may be unknown: it has no place here before its first probe.
-  Found found = finder_.make_reply(find->key);
+  Found found = finder_.make_reply(find.key);
   // A joining node looks up its own place: its fingers are nearly the owner's.
-  if (found.lists && find->key == find->envelope.from.id) found.closer = fingers_.all();
+  if (found.lists && find.key == find.envelope.from.id) found.closer = fingers_.all();
   found.least = tree_.aggregate(calls_.now()).least;
-  calls_.send(overlay_kind::found, find->envelope.from, frame.tag, std::move(found));
+  calls_.send(overlay_kind::found, find.envelope.from, frame.tag, std::move(found));
   return {};
 }
 
-Status Overlay::on_found(const Frame& frame) {
-  const auto found = read_for<Found>(frame, self().node);
-  if (!found.ok()) return found.error();
-  const Peer& from = found->envelope.from;
-  if (found->lists && !Neighbourhood::is_valid(from, *found->lists))
+Status Overlay::take(const Frame& frame, const Found& found) {
+  const Peer& from = found.envelope.from;
+  if (found.lists && !Neighbourhood::is_valid(from, *found.lists))
     return malformed(frame, "its neighbour lists are inconsistent");
   calls_.mark_live(from.node);
   if (!watch_.is_lost(from.node)) fingers_.offer(from);
-  if (found->lists) {
-    for (const Peer& peer : found->closer) {
+  if (found.lists) {
+    for (const Peer& peer : found.closer) {
       if (!watch_.is_lost(peer.node)) fingers_.offer(peer);
     }
   }
-  tree_.expect_least(found->least);
+  tree_.expect_least(found.least);
   calls_.take_reply(frame, from.node);
   return {};
 }
 
-Status Overlay::on_probe(const Frame& frame) {
-  const auto probe = read_for<PeerProbe>(frame, self().node);
-  if (!probe.ok()) return probe.error();
-  const Peer& from = probe->envelope.from;
-  if (probe->lists && !Neighbourhood::is_valid(from, *probe->lists)) {
+Status Overlay::take(const Frame& frame, const PeerProbe& probe) {
+  const Peer& from = probe.envelope.from;
+  if (probe.lists && !Neighbourhood::is_valid(from, *probe.lists)) {
     return malformed(frame, "its neighbour lists are inconsistent");
   }
-  gossip_.take(*probe, calls_.now());
+  gossip_.take(probe, calls_.now());
   calls_.take_reply(frame, from.node);
   mark_live(from);
-  merge_lists(from, probe->lists.value_or(NeighbourLists{{{}, 0}, {{}, 0}}));  // without lists it claims nothing
+  merge_lists(from, probe.lists.value_or(NeighbourLists{{{}, 0}, {{}, 0}}));  // without lists it claims nothing
   if (frame.kind == overlay_kind::probe) {
-    calls_.send(overlay_kind::probe_reply, from, frame.tag, gossip_.make_reply(*probe));
+    calls_.send(overlay_kind::probe_reply, from, frame.tag, gossip_.make_reply(probe));
   }
   return {};
 }
 
-Status Overlay::on_leaving(const Frame& frame) {
-  const auto envelope = read_for<Envelope>(frame, self().node);
-  if (!envelope.ok()) return envelope.error();
-  watch_.forgo(envelope->from);
+Status Overlay::take(const Frame& frame, const Envelope& envelope) {
+  frame.kind == overlay_kind::leaving ? watch_.forgo(envelope.from) : tree_.on_detach(envelope.from);
   return {};
 }
 
-Status Overlay::on_suspect(const Frame& frame) {
-  const auto suspect = read_for<Suspect>(frame, self().node);
-  if (!suspect.ok()) return suspect.error();
-  if (near_.knows(suspect->peer.node)) watch_.suspect(suspect->peer);
+Status Overlay::take(const Frame& /*frame*/, const Suspect& suspect) {
+  if (near_.knows(suspect.peer.node)) watch_.suspect(suspect.peer);
   return {};
 }
 
-Status Overlay::on_report(const Frame& frame) {
-  const auto report = read_for<TreeReport>(frame, self().node);
-  if (!report.ok()) return report.error();
-  mark_live(report->envelope.from);
-  tree_.on_report(*report);
+Status Overlay::take(const Frame& /*frame*/, const TreeReport& report) {
+  mark_live(report.envelope.from);
+  tree_.on_report(report);
   return {};
 }
 
-Status Overlay::on_result(const Frame& frame) {
-  const auto result = read_for<TreeResult>(frame, self().node);
-  if (!result.ok()) return result.error();
-  if (!tree_.on_result(*result)) return malformed(frame, "it acknowledges a report that this node has not sent");
-  mark_live(result->envelope.from);
-  return {};
-}
-
-Status Overlay::on_detach(const Frame& frame) {
-  const auto envelope = read_for<Envelope>(frame, self().node);
-  if (!envelope.ok()) return envelope.error();
-  tree_.on_detach(envelope->from);
+Status Overlay::take(const Frame& frame, const TreeResult& result) {
+  if (!tree_.on_result(result)) return malformed(frame, "it acknowledges a report that this node has not sent");
+  mark_live(result.envelope.from);
   return {};
 }
 

@@ -98,14 +98,15 @@ class Overlay : private NonCopyable {
   void check_contact();
   void find_finger();
 
-  Status on_find(const Frame& frame);
-  Status on_found(const Frame& frame);
-  Status on_probe(const Frame& frame);
-  Status on_leaving(const Frame& frame);
-  Status on_suspect(const Frame& frame);
-  Status on_report(const Frame& frame);
-  Status on_result(const Frame& frame);
-  Status on_detach(const Frame& frame);
+  template <typename M>
+  Status read(const Frame& frame);
+  Status take(const Frame& frame, const Find& find);
+  Status take(const Frame& frame, const Found& found);
+  Status take(const Frame& frame, const PeerProbe& probe);
+  Status take(const Frame& frame, const Envelope& envelope);
+  Status take(const Frame& frame, const Suspect& suspect);
+  Status take(const Frame& frame, const TreeReport& report);
+  Status take(const Frame& frame, const TreeResult& result);
 
   uint64_t seed_;
   uint32_t attempt_ = 0;  // ids rejected because other nodes had them
