@@ -6,47 +6,43 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kRetryInterval = 0.5;  // seconds, for an unresponsive peer
-constexpr int kWatchTries = 3;          // then it has failed
-constexpr double kRenew = 2;            // for a responsive peer
+constexpr int kWatchTries = 3;  // then the peer has failed
+constexpr double kRenew = 2;    // seconds, for a responsive peer
 constexpr double kExpires = 3 * kRenew;
 
 }  // namespace
 
-void PeerWatch::send_watch(const Peer& peer, bool on) {
-  Frame frame =
-      message_frame(peer_kind::watch, courier_address(peer.process), 0, WatchPeer{{overlay_.self(), peer.node}, on});
-  frame.src = courier_address(overlay_.self().process);
-  frames_.push_back(std::move(frame));
-}
-
-void PeerWatch::send_state(const Peer& peer) {
-  Frame frame = message_frame(peer_kind::watched, courier_address(peer.process), 0,
-                              WatchedPeer{{overlay_.self(), peer.node}, state_});
-  frame.src = courier_address(overlay_.self().process);
-  frames_.push_back(std::move(frame));
+void PeerWatch::request(Watched& watched) {
+  watched.due = kForever;
+  calls_.call(watched.peer, peer_kind::watch, WatchPeer{{}, true}, kWatchTries,
+              [this, node = watched.peer.node](const Frame* frame) {
+                const auto at = watched_.find(node);
+                if (frame == nullptr && at != watched_.end() && at->second.due == kForever) lose(node);
+              });
 }
 
 void PeerWatch::watch(const std::vector<Peer>& peers, double now) {
+  calls_.set_now(now);
   for (const Peer& peer : peers) {
-    if (peer.node == overlay_.self().node) continue;
-    watched_[peer.node] = {peer, now + kRetryInterval, 1};
-    send_watch(peer, true);
+    if (peer.node != calls_.self().node) request(watched_[peer.node] = {peer});
   }
 }
 
 void PeerWatch::stop() {
-  for (const auto& [node, watched] : watched_) send_watch(watched.peer, false);
+  calls_.clear();
+  for (const auto& [node, watched] : watched_) calls_.send(peer_kind::watch, watched.peer, 0, WatchPeer{{}, false});
   watched_.clear();
 }
 
 void PeerWatch::set_state(std::string state) {
   if (state == state_) return;
   state_ = std::move(state);
-  for (const auto& [node, watcher] : watchers_) send_state(watcher.peer);
+  for (const auto& [node, watcher] : watchers_)
+    calls_.send(peer_kind::watched, watcher.peer, 0, WatchedPeer{{}, state_});
 }
 
 Status PeerWatch::on_frame(const Frame& frame, double now) {
+  calls_.set_now(now);
   Unpacker in(frame.meta.view());
   if (frame.kind == peer_kind::watch) {
     const auto watch = unpack_head<WatchPeer>(in);
@@ -57,14 +53,14 @@ Status PeerWatch::on_frame(const Frame& frame, double now) {
       return {};
     }
     watchers_[from.node] = {from, now + kExpires};
-    send_state(from);
+    calls_.reply(frame, from, peer_kind::watched, WatchedPeer{{}, state_});
     return {};
   }
   auto report = unpack_head<WatchedPeer>(in);
   if (!report.ok()) return malformed(frame, report.error().message);
+  calls_.take_reply(frame, report->envelope.from.node);
   const auto at = watched_.find(report->envelope.from.node);
   if (at == watched_.end()) return {};
-  at->second.silent = 0;
   at->second.due = now + kRenew;
   on_state_(at->first, std::move(report->state));
   return {};
@@ -81,27 +77,19 @@ void PeerWatch::lose_process(ProcessId process) {
     if (watched.peer.process == process) failed.push_back(node);
   }
   for (const NodeId node : failed) lose(node);
+  calls_.lose([&](const Peer& peer) { return peer.process == process; });
   std::erase_if(watchers_, [&](const auto& one) { return one.second.peer.process == process; });
 }
 
 double PeerWatch::tick(double now) {
+  calls_.set_now(now);
   double next = kForever;
-  std::vector<NodeId> failed;
   for (auto& [node, watched] : watched_) {
-    if (watched.due <= now) {
-      if (watched.silent >= kWatchTries) {
-        failed.push_back(node);
-        continue;
-      }
-      ++watched.silent;
-      watched.due = now + kRetryInterval;
-      send_watch(watched.peer, true);
-    }
+    if (watched.due <= now) request(watched);
     next = std::min(next, watched.due);
   }
-  for (const NodeId node : failed) lose(node);
   std::erase_if(watchers_, [&](const auto& one) { return one.second.expires <= now; });
-  return next;
+  return std::min(next, calls_.tick());
 }
 
 }  // namespace actorhost

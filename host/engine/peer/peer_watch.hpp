@@ -17,7 +17,7 @@ class PeerWatch {
   /// Called at each change of a watched peer's state; nullopt: the peer has failed or left and is no longer watched.
   using OnState = std::function<void(NodeId, std::optional<std::string>)>;
 
-  explicit PeerWatch(const Overlay& overlay) : overlay_(overlay) {}
+  explicit PeerWatch(const Overlay& overlay) : calls_(overlay.self()) {}
 
   /// Watches further peers.
   void watch(const std::vector<Peer>& peers, double now);
@@ -30,29 +30,26 @@ class PeerWatch {
   Status on_frame(const Frame& frame, double now);
   void lose_process(ProcessId process);
   double tick(double now);
-  std::vector<Frame> take_frames() { return std::exchange(frames_, {}); }
+  std::vector<Frame> take_frames() { return calls_.take_frames(); }
 
  private:
   struct Watched {
     Peer peer;
-    double due = 0;  // time of the next request
-    int silent = 0;  // requests without a reply
+    double due = 0;  // time of the next request; kForever until a reply to the last one arrives
   };
   struct Watcher {
     Peer peer;
     double expires = 0;
   };
 
-  void send_watch(const Peer& peer, bool on);
-  void send_state(const Peer& peer);
+  void request(Watched& watched);
   void lose(NodeId node);
 
-  const Overlay& overlay_;
+  PeerCalls calls_;
   std::string state_;
   OnState on_state_;
   std::map<NodeId, Watched> watched_;
   std::map<NodeId, Watcher> watchers_;
-  std::vector<Frame> frames_;
 };
 
 }  // namespace actorhost
