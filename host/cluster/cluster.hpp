@@ -1,77 +1,22 @@
 #pragma once
-// A process's part in the run: its transport, its service thread, and on the coordinator the class Coordinator. Nodes
-// use it through Node (node.hpp). The host runtime starts it, waits for the start and receives ClusterEvents. Public
-// functions are thread-safe unless noted otherwise. Callbacks run on the service thread and must not block.
+// A process's part in the run. Opens its links and joins the run; its service thread does the rest
+// (cluster_service.hpp). Nodes use it through Node (node.hpp). The host runtime starts it, waits for the start and
+// receives ClusterEvents. Public functions are thread-safe unless noted otherwise. Callbacks run on the service thread
+// and must not block.
 
-#include <deque>
-#include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "host/base/clock.hpp"
-#include "host/base/log.hpp"
-#include "host/base/non_copyable.hpp"
-#include "host/cluster/aside_thread.hpp"
-#include "host/cluster/cluster_member.hpp"
-#include "host/cluster/coordinator/coordinator.hpp"
-#include "host/cluster/dialler.hpp"
-#include "host/cluster/failure_detector.hpp"
-#include "host/cluster/job.hpp"
+#include "host/cluster/cluster_service.hpp"
 #include "host/cluster/join_request.hpp"
-#include "host/cluster/look/chunk_scheduler.hpp"
-#include "host/cluster/look/observer_links.hpp"
-#include "host/cluster/outbox.hpp"
-#include "host/cluster/peer_links.hpp"
-#include "host/cluster/run_view.hpp"
-#include "host/net/local_transport.hpp"
-#include "host/net/stream_transport.hpp"
 
 namespace actorhost {
 
-struct ClusterConfig {
-  enum class Place {
-    alone,        // one process, no sockets
-    coordinator,  // the coordinator: listens at `url`
-    member,       // joins the coordinator at `url`
-  };
-  Place place = Place::alone;
-  std::string url;  // tcp://, tls+tcp:// or ipc://
-  // member: further addresses of the coordinator or of other members
-  std::vector<std::string> other_urls = {};
-  bool once = false;  // member: tries each address once
-  // member: where it accepts connections of other members; port 0: any port; empty: nowhere
-  std::string listen_url;
-  // member: addresses that other members know, tried before `listen_url`; another program may hold them
-  std::vector<std::string> listen_first = {};
-  JoinMessage self;  // this process's request to join
-  // place alone or coordinator; members use `times` too
-  CoordinatorConfig coordinator;
-  StreamOptions stream;
-  double start_timeout = 60;
-  double waited = 0;                              // seconds of start_timeout spent before `open`
-  std::map<std::string, std::string> about = {};  // further facts about the run, for observers
-};
-
-class ClusterEvents : public Interface {
- public:
-  /// The membership or the end has changed: waiting nodes should check again.
-  virtual void cluster_changed() = 0;
-  /// Process 0 only. True: shards that can serve action `action` are attached to the transport. False: the shards of an
-  /// earlier action have yet to end; called again after `Cluster::servers_ended`.
-  virtual Result<bool> start_servers(uint32_t action) = 0;
-};
-
-class Cluster final : private LinkEvents,
-                      private CoordinatorOutput,
-                      private PeerLinkOutput,
-                      private MemberLinks,
-                      private ClusterMemberOutput {
+class Cluster final : private LinkEvents {
  public:
   Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& log, ClusterEvents& events);
   ~Cluster() override;
@@ -82,7 +27,7 @@ class Cluster final : private LinkEvents,
   /// Blocks until the run has started with this process in it, or returns the error.
   Status wait_for_start() { return view_.wait_for_start(); }
 
-  Transport& transport() noexcept { return *transport_; }
+  Transport& transport() noexcept { return service_.transport(); }
   ProcessId process() const noexcept { return view_.process(); }
   /// The coordinator's process: 0 at first. kNoProcess after a coordinator has failed and before the next is known.
   ProcessId coordinator() const noexcept { return view_.coordinator(); }
@@ -130,7 +75,7 @@ class Cluster final : private LinkEvents,
   const std::string& bound_url() const noexcept { return config_.self.url; }
 
   /// The chunks that observers send to this process's nodes.
-  ChunkScheduler& chunks() noexcept { return chunks_; }
+  ChunkScheduler& chunks() noexcept { return service_.chunks(); }
 
   /// A node's script raised: the run ends everywhere with this error.
   void report_error(Address node, const EndMessage& error);
@@ -157,7 +102,7 @@ class Cluster final : private LinkEvents,
 
   /// Process 0 only, before nodes run: records the spans of all nodes in this trace.
   void record(std::unique_ptr<ChromeTrace> trace) {
-    post([this, shared = std::shared_ptr(std::move(trace))] { observer_links_.record(shared); });
+    service_.post([this, shared = std::shared_ptr(std::move(trace))] { service_.observer_links().record(shared); });
   }
   /// Adds spans of a node of this process to that trace.
   void report_spans(Address node, SpansMessage message);
@@ -166,18 +111,10 @@ class Cluster final : private LinkEvents,
   void stop(const EndMessage& end);
   /// Says goodbye on all links. Returns once the other ends have read their queued frames, or after a second.
   /// Idempotent.
-  void close();
+  void close() { service_.close(); }
 
  private:
-  struct Event {
-    enum class Type { frame, reader_frame, up, down, hello, wanted, call } type;
-    LinkId link = 0;
-    ProcessId process = kNoProcess;
-    std::string text = {};
-    Frame frame = {};
-    std::function<void()> call = {};
-  };
-  enum class Helper { dial, proof };  // the work of a thread for another process
+  using Event = ClusterService::Event;
 
   // LinkEvents, on the threads of links and senders
   void on_link_up(LinkId link, bool dialled, const std::string& peer) override;
@@ -190,98 +127,21 @@ class Cluster final : private LinkEvents,
   void before_service(const Frame& frame);
   void take_welcome(LinkId link, const Frame& frame);
 
-  // CoordinatorOutput, on the service thread
-  void send(Frame&& frame) override;
-  void send_on(LinkId link, Frame&& frame) override;
-  void assign(LinkId link, ProcessId process) override;
-  void finish_link(LinkId link) override;
-  void finish_link(LinkId link, double seconds);
-  std::string peer_of(LinkId link) const override;
-  void drop(ProcessId process) override;
-  void prepare(const Membership& table) override;
-  void publish(MembershipPtr membership) override;
-  Result<bool> start_servers(uint32_t action) override;
-  void ended(const EndMessage& end) override;
-  void suspects(const std::set<ProcessId>& processes) override;
-  void leased(double until) override;
-  void prove_dead(ProcessId process, const std::string& url) override;
-  void aside(const std::function<void()>& work, const std::function<void()>& then) override;
-  void lost(const std::string& host, const std::vector<NodeId>& workers, const std::string& reason) override;
-
-  // PeerLinkOutput, on the service thread
-  void dial(ProcessId process, const std::string& url) override;
-  void request_dial(ProcessId process) override;
-  void report_broken(ProcessId process, const std::string& reason) override;
-  void close_link(LinkId link, const std::string& reason) override;
-
-  // MemberLinks, on the service thread
-  void heartbeat(LinkId link) override;
-  void redirect(LinkId link) override;
-  double last_received(ProcessId process) const override { return stream_->last_received(process); }
-  void cut_off(ProcessId process) override;
-
-  // ClusterMemberOutput, on the service thread
-  void adopt(MembershipPtr membership) override;
-  void handle_request(const Frame& request) override;
-  void coordinator_lost() override { chunks_.cancel_all(); }
-  void changed() override { events_.cluster_changed(); }
-  void take_over(Takeover&& takeover) override;
-  void finish(const EndMessage& end) override;
-  double stall_seconds() const override { return stalls_.stall_seconds(clock_.now()); }
-
-  Status open_coordinator();
-  Status open_member();
-  void post(Event event);
-  void post(std::function<void()> call);
-  void run_helper(Helper helper, ProcessId process, const std::function<std::function<void()>()>& work);
-  void serve();
-  void finish_all_links();
-  void handle(Event& event);
-  void handle_frame(LinkId link, Frame&& frame);
-  void console_frame(const Frame& frame);
-  void on_down(LinkId link, const std::string& reason);
-  void to_coordinator(Frame&& frame);
-  void set_routes(const Membership& before, const Membership& table);
-  void tick();
+  StreamTransport* stream() const noexcept { return service_.stream(); }
   Observers::Sources observer_sources();
   void add_sections();
-  ProcessId member_of(LinkId link) const;
-  void take_reader_frame(LinkId link, const Frame& frame);
-  void send_report(const Frame& request);
+  Status open_member();
   Result<std::string> listen_somewhere();
-  void on_attach(LinkId link, const Frame& frame);
-  void accept_attach(LinkId link, const AttachMessage& attach);
-  void peer_linked(ProcessId process);
 
   ClusterConfig config_;
   JobSource& job_;
   const Clock& clock_;
   Log& log_;
-  ClusterEvents& events_;
-  ChunkScheduler chunks_;
   RunView view_;
-  std::unique_ptr<Transport> transport_;
-  StreamTransport* stream_ = nullptr;  // transport_, if there are sockets
-  std::unique_ptr<Coordinator> coordinator_;
   ProcessState state_;
-  // wakes the service thread; without sockets it receives the nodes' frames to the coordinator
-  Mailbox inbox_;
-  std::mutex queue_mutex_;
-  std::deque<Event> queue_;  // guarded by queue_mutex_
   Dialler dialler_;
   JoinRequest join_;
-
-  // owned by the service thread
-  std::map<LinkId, std::string> live_;        // remote address of each link that is up
-  std::map<ProcessId, LinkId> member_links_;  // coordinator: the link of each member
-  PeerLinks peers_{*this};
-  ClusterMember member_;  // also a coordinator's, with its lease and reports
-  Outbox outbox_;
-  StallDetector stalls_;
-  ObserverLinks observer_links_;
-  std::map<std::pair<Helper, ProcessId>, std::thread> helpers_;
-  AsideThread aside_;
-  std::thread thread_;
+  ClusterService service_;
 };
 
 }  // namespace actorhost

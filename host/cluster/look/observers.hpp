@@ -40,6 +40,8 @@ class Observers {
   explicit Observers(Sources sources);
   ~Observers();
 
+  /// Of this process.
+  const ProcessState& state() const noexcept { return sources_.state; }
   /// Calls `callback` once; at once if there is no other process.
   void request_state(const std::vector<std::string>& sections, Callback callback, double now);
   /// The report of a process to request `number`.
