@@ -37,7 +37,7 @@ bool nothing(const Frame& /*frame*/) { return false; }
 }  // namespace
 
 Collectives::Collectives(Node& node, Meetings& meetings, Arbiter& arbiter)
-    : node_(node), meetings_(meetings), arbiter_(arbiter), joined_(node.membership().founders()) {
+    : node_(node), meetings_(meetings), arbiter_(arbiter), late_joiners_(node) {
   arbiter_.ledger().set_wake(node_.index(), node_.port().waker());
 }
 
@@ -63,7 +63,7 @@ std::vector<NodeId> Collectives::members_of(const CollectiveGroup& group) {
   const bool from_outside = node_.role() != Role::worker;  // a server receives no join_point
   std::vector<NodeId> ids;
   for (const Member& member : node_.membership().workers()) {
-    if (group.name.empty() ? from_outside || member.id < joined_
+    if (group.name.empty() ? from_outside || member.id < late_joiners_.joined()
                            : std::binary_search(group.ids.begin(), group.ids.end(), member.id)) {
       ids.push_back(member.id);
     }
@@ -143,7 +143,7 @@ Result<Collectives::Live> Collectives::snapshot(const CollectiveGroup& group, co
     if (std::find(homes.begin(), homes.end(), home) == homes.end()) homes.push_back(home);
   }
   live.group.processes = static_cast<uint32_t>(homes.size());
-  live.group.joined = joined_;
+  live.group.joined = late_joiners_.joined();
   return live;
 }
 
@@ -366,7 +366,7 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
     if (!call.line(member).empty()) group.lines[live.group.ids[member]] = call.line(member);
   }
   AH_TRY(catch_up(call.loss_epoch()));
-  joined_ = std::max(joined_, call.joined());
+  late_joiners_.raise(call.joined());
   if (!call.outcome().ok()) return call.outcome().error();
   if (node_.log().enabled(LogLevel::debug)) {
     choices_.log(node_.log(), node_.name(),
@@ -432,6 +432,65 @@ Status Collectives::take_frames(CollectiveCall& call, const CollectiveGroup& gro
     }
   }
   return has_give_up ? call.hold(false) : Status();
+}
+
+Result<uint32_t> Collectives::ensure_admitted() {
+  if (!late_joiners_.awaits_admission()) return 0;
+  auto point = late_joiners_.await_admission(waits_);
+  if (!point) return point.error();
+  AH_TRY(catch_up(point->epoch));
+  node_.skip_actions(point->actions);
+  late_joiners_.admit(*point);
+  all_workers_.calls = point->calls;
+  node_.stats().calls.set(point->calls);
+  all_workers_.async_calls = point->async_calls;
+  all_workers_.losses.admit(point->ids, node_.actions());
+  return point->late;
+}
+
+Result<uint32_t> Collectives::join_point(CallSpec spec, double timeout) {
+  if (late_joiners_.awaits_admission()) return ensure_admitted();
+  spec.kind = CollectiveKind::broadcast;
+  spec.placed = true;
+  auto placing = place(all_workers_);
+  if (!placing) return placing.error();
+  spec.stale = std::move(placing->unreported_loss);
+  JoinPoint point;
+  const bool leads = placing->place == 0U;
+  if (leads) {
+    auto late = late_joiners_.collect();
+    if (!late) return late.error();
+    point = {all_workers_.calls + 1,
+             all_workers_.async_calls,
+             node_.actions(),
+             node_.newest_membership()->epoch(),
+             all_workers_.losses.placed(),
+             static_cast<uint32_t>(late->size())};
+    point.ids.insert(point.ids.end(), late->begin(), late->end());
+    spec.parcel = PackedValue{"", Blob::copy_of(pack(point))};
+  }
+  auto made = run(all_workers_, std::move(spec), timeout);
+  if (!made) return made.error();
+  if (!leads) {
+    auto received = unpack<JoinPoint>(made->parcel.body.view());
+    if (!received) return received.error();
+    point = std::move(*received);
+  }
+  if (point.late > 0) AH_TRY(admit(point));
+  return point.late;
+}
+
+/// Notifies the admitted workers. Each rank that made the call does so, and one surviving rank is enough.
+Status Collectives::admit(const JoinPoint& point) {
+  AH_TRY(catch_up(point.epoch));
+  late_joiners_.admit(point);
+  all_workers_.losses.admit(point.ids, node_.actions());
+  const std::string bytes = pack(point);
+  const double until = node_.clock().now() + CallClock::kMaxPropagation;
+  for (size_t i = point.ids.size() - point.late; i < point.ids.size(); ++i) {
+    AH_TRY(send(all_workers_, point.ids[i], collective_kind::admit, {}, Blob::copy_of(bytes), until));
+  }
+  return {};
 }
 
 }  // namespace actorhost

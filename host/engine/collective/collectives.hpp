@@ -11,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "host/engine/collective/arbiter.hpp"
 #include "host/engine/collective/async_calls.hpp"
 #include "host/engine/collective/call.hpp"
+#include "host/engine/collective/late_joiners.hpp"
 #include "host/engine/collective/loss_ledger.hpp"
 #include "host/engine/collective/meeting.hpp"
 #include "host/engine/collective/stall_inspector.hpp"
@@ -88,13 +88,8 @@ class Collectives {
     CallClock clock{};
   };
 
-  bool needs_admission() const noexcept { return node_.role() == Role::worker && node_.index() >= joined_; }
-  /// Blocks until this worker is admitted, if it is a late worker.
-  Status ensure_admitted() { return needs_admission() ? wait_for_admission() : Status(); }
-  Status wait_for_admission();
-  Status check_for_end(const std::string& subject, bool& ended_before);
-  Status adopt_join_point(const JoinPoint& point);
-  Result<std::vector<NodeId>> collect_joiners();
+  /// Blocks until this worker is admitted, if it is a late worker. Returns the number of workers admitted with it.
+  Result<uint32_t> ensure_admitted();
   Status admit(const JoinPoint& point);
 
   Result<Live> snapshot(const CollectiveGroup& group, const std::string& name);
@@ -122,10 +117,8 @@ class Collectives {
   Meetings& meetings_;
   Arbiter& arbiter_;
   CollectiveGroup all_workers_;
-  uint32_t waits_ = 0;          // numbers the waits
-  NodeId joined_;               // all workers with lower ids take part in the calls of all workers
-  uint32_t late_ = 0;           // number of workers admitted together with this worker
-  std::set<NodeId> joiners_{};  // on the leader: late workers waiting for admission
+  uint32_t waits_ = 0;  // numbers the waits
+  LateJoiners late_joiners_;
   ChoiceLog choices_;
 };
 
