@@ -187,9 +187,7 @@ Status Cluster::open_control(const std::string& url, std::string token) {
   return service_.observer_links().listen(
       url, std::move(token),
       {[this](LinkId link, Frame&& frame) {
-         if (service_.observer_links().may_queue(link, frame)) {
-           service_.post({Event::Type::frame, link, kNoProcess, {}, std::move(frame)});
-         }
+         service_.post({Event::Type::frame, link, kNoProcess, {}, std::move(frame)});
        },
        [this](LinkId link, Frame&& frame) { on_reader_frame(link, std::move(frame)); },
        [this](LinkId link) {
@@ -238,12 +236,10 @@ void Cluster::on_service_frame(LinkId link, Frame&& frame) {
   if (link != 0 && link == service_.member().coordinator_link()) before_service(frame);
   if (process() == kNoProcess && frame.kind == cluster_kind::join)
     return service_.redirect(link);  // and the coordinator is unknown
-  if (!service_.observer_links().may_queue(link, frame)) return;
   service_.post({Event::Type::frame, link, kNoProcess, {}, std::move(frame)});
 }
 
 void Cluster::on_reader_frame(LinkId link, Frame&& frame) {
-  if (!service_.observer_links().may_queue(link, frame)) return;
   service_.post({Event::Type::reader_frame, link, kNoProcess, {}, std::move(frame)});
 }
 

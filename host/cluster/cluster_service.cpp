@@ -91,6 +91,8 @@ void ClusterService::close() {
 // ---- the thread ----
 
 void ClusterService::post(Event event) {
+  const bool is_frame = event.type == Event::Type::frame || event.type == Event::Type::reader_frame;
+  if (is_frame && !observer_links_.may_queue(event.link, event.frame)) return;
   {
     std::lock_guard lock(queue_.mutex);
     queue_.events.push_back(std::move(event));

@@ -93,6 +93,7 @@ class ClusterService final : private CoordinatorOutput,
 
   // Thread-safe.
 
+  /// Drops a frame that ObserverLinks::may_queue refuses.
   void post(Event event);
   void post(std::function<void()> call) { post({Event::Type::call, 0, kNoProcess, {}, {}, std::move(call)}); }
   Transport& transport() noexcept { return *transport_; }
