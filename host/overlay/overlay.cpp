@@ -17,7 +17,7 @@ constexpr size_t kFirst = 4;  // the first few are retained for good
 // Interval of finger lookups while fingers are missing; otherwise kPeriod.
 constexpr double kQuick = 0.05;
 // The nearest peers on each side, probed as soon as they are known.
-constexpr size_t kClose = 2;
+constexpr std::ptrdiff_t kClose = 2;
 // A tick is late by more than this: the node was suspended.
 constexpr double kStopped = 0.25;
 
@@ -129,8 +129,8 @@ void Overlay::merge_lists(const Peer& of, const NeighbourLists& lists) {
 // named them has sent them the rest, and further probes complete it.
 void Overlay::contact_new(const std::vector<Peer>& fresh) {
   const auto among = [](const std::vector<Peer>& side, const Peer& peer) {
-    return std::find(side.begin(), side.begin() + static_cast<std::ptrdiff_t>(std::min(kClose, side.size())), peer) !=
-           side.begin() + static_cast<std::ptrdiff_t>(std::min(kClose, side.size()));
+    return std::find(side.begin(), side.end(), peer) - side.begin() <
+           std::min<std::ptrdiff_t>(kClose, std::ssize(side));
   };
   for (const Peer& peer : fresh) {
     if (among(near_.lists().before.peers, peer) || among(near_.lists().after.peers, peer)) {

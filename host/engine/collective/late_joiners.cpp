@@ -45,8 +45,7 @@ Result<JoinPoint> LateJoiners::await_admission(uint32_t& waits) {
   }
   if (reported) {
     const LongWait over;
-    const auto list = node_.whereabouts(&over);
-    if (!list) return list.error();
+    AH_TRY(node_.whereabouts(&over));
   }
   auto point = unpack<JoinPoint>(admissions.front().body.view());
   if (point && !std::binary_search(point->ids.begin(), point->ids.end(), node_.index())) {
