@@ -68,29 +68,28 @@ void KeySync::send_requests(const JobPtr& job) {
     }
     const Arc arc = job->arcs.front();
     job->arcs.pop_front();
-    calls_.call(job->from, peer_kind::sums, ArcQuery{{}, arc}, kSyncTries, [this, job, arc](const Frame* frame) {
-      --job->open;
-      if (frame == nullptr) job->failed = true;
-      if (frame != nullptr && !job->failed) compare(job, arc, *frame);
-      send_requests(job);
-    });
+    calls_.call_for<Summed>(job->from, peer_kind::sums, ArcQuery{{}, arc}, kSyncTries,
+                            [this, job, arc](const Summed* theirs) {
+                              --job->open;
+                              if (theirs == nullptr) job->failed = true;
+                              if (theirs != nullptr && !job->failed) compare(job, arc, *theirs);
+                              send_requests(job);
+                            });
   }
   if (job->open == 0) finish(job, !job->failed);
 }
 
-void KeySync::compare(const JobPtr& job, const Arc& arc, const Frame& frame) {
-  const auto theirs = read_message<Summed>(frame);
-  if (!theirs.ok()) return;
-  if (theirs->sum == table_.sum(arc)) return;
-  if (!theirs->parts.empty()) {
+void KeySync::compare(const JobPtr& job, const Arc& arc, const Summed& theirs) {
+  if (theirs.sum == table_.sum(arc)) return;
+  if (!theirs.parts.empty()) {
     const std::vector<Arc> parts = parts_of(arc);
-    for (size_t i = 0; i < std::min(parts.size(), theirs->parts.size()); ++i) {
-      if (!(theirs->parts[i] == table_.sum(parts[i]))) job->arcs.push_back(parts[i]);
+    for (size_t i = 0; i < std::min(parts.size(), theirs.parts.size()); ++i) {
+      if (!(theirs.parts[i] == table_.sum(parts[i]))) job->arcs.push_back(parts[i]);
     }
     return;
   }
   std::unordered_map<std::string, uint64_t> digests;
-  for (const KeyDigest& one : theirs->keys) digests[one.key] = one.digest;
+  for (const KeyDigest& one : theirs.keys) digests[one.key] = one.digest;
   for (const ParamKey& key : table_.keys(arc)) {
     if (digests.count(key.canonical()) == 0) table_.erase(key);
   }

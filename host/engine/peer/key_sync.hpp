@@ -53,7 +53,7 @@ class KeySync {
   static std::vector<Arc> parts_of(const Arc& arc);
   void send_requests(const JobPtr& job);
   void finish(const JobPtr& job, bool done);
-  void compare(const JobPtr& job, const Arc& arc, const Frame& frame);
+  void compare(const JobPtr& job, const Arc& arc, const Summed& theirs);
   void take(const JobPtr& job, const ParamKey& key, const Frame& frame);
 
   PeerCalls& calls_;
