@@ -1,6 +1,6 @@
 #pragma once
 // A thread that runs blocking work for its owner, one piece after the other, in order. The first piece starts the
-// thread. The owner alone constructs, uses and stops it.
+// thread. The owner alone uses it.
 
 #include <condition_variable>
 #include <deque>
@@ -16,26 +16,23 @@ namespace actorhost {
 class AsideThread : private NonCopyable {
  public:
   AsideThread() = default;
-  ~AsideThread() { stop(); }
-
-  void run(std::function<void()> work) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (stopped_) return;
-      waiting_.push_back(std::move(work));
-      if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
-    }
-    changed_.notify_one();
-  }
-
-  /// Waits for the current piece and drops the pending ones. Idempotent.
-  void stop() {
+  /// Waits for the current piece and drops the pending ones.
+  ~AsideThread() {
     {
       const std::lock_guard lock(mutex_);
       stopped_ = true;
     }
     changed_.notify_one();
     if (thread_.joinable()) thread_.join();
+  }
+
+  void run(std::function<void()> work) {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back(std::move(work));
+      if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
+    }
+    changed_.notify_one();
   }
 
  private:
