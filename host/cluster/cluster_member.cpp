@@ -7,17 +7,16 @@
 
 namespace actorhost {
 
-ClusterMember::ClusterMember(ClusterMemberOutput& output, MemberLinks& links, PeerLinks& peers, RunView& view,
-                             const JoinMessage& self, const DetectorTimes& times, const Clock& clock, Log& log)
+ClusterMember::ClusterMember(ClusterMemberOutput& output, PeerLinks& peers, RunView& view, const JoinMessage& self,
+                             const DetectorTimes& times, const Clock& clock, Log& log)
     : output_(output),
-      links_(links),
       peers_(peers),
       view_(view),
       self_(self),
       clock_(clock),
       log_(log),
       detector_(times),
-      election_(static_cast<ElectionOutput&>(*this), links, peers, view, lease_, times, log) {}
+      election_(static_cast<ElectionOutput&>(*this), output, peers, view, lease_, times, log) {}
 
 void ClusterMember::on_outlives() {
   lease_.begin(clock_.now());
@@ -30,7 +29,7 @@ void ClusterMember::send(Frame&& frame) {
   if (view_.coordinator() == kNoProcess) {
     reports_.hold(std::move(frame));
   } else {
-    links_.send_on(coordinator_link_, std::move(frame));
+    output_.send_on(coordinator_link_, std::move(frame));
   }
 }
 
@@ -50,11 +49,11 @@ void ClusterMember::on_frame(LinkId link, Frame&& frame) {
   }
   const bool is_request =
       frame.kind == cluster_kind::join || frame.kind == cluster_kind::observe || frame.kind == cluster_kind::control;
-  if (is_request && owner == kNoProcess) return links_.redirect(link);
+  if (is_request && owner == kNoProcess) return output_.redirect(link);
   const std::string why =
       "a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " that only the coordinator may send";
-  log_.warn("cluster", "closed the connection to " + links_.peer_of(link) + ": " + why);
-  links_.close_link(link, why);
+  log_.warn("cluster", "closed the connection to " + output_.peer_of(link) + ": " + why);
+  output_.close_link(link, why);
 }
 
 void ClusterMember::from_coordinator(const Frame& frame) {
@@ -104,8 +103,8 @@ void ClusterMember::distrust(ProcessId process, const std::string& what) {
   const bool is_coordinator = process == view_.coordinator();
   if (!is_coordinator && peer == peers_.links().end()) return;  // the link is closed
   const LinkId link = is_coordinator ? coordinator_link_.load() : peer->second;
-  log_.error("cluster", "closed the connection to " + links_.peer_of(link) + ": " + what);
-  links_.close_link(link, what);
+  log_.error("cluster", "closed the connection to " + output_.peer_of(link) + ": " + what);
+  output_.close_link(link, what);
 }
 
 // ---- failures ----
@@ -121,14 +120,14 @@ void ClusterMember::tick(double now, double late) {
   const ProcessId coordinator = view_.coordinator();
   if (coordinator == view_.process() || view_.ended()) return;
   if (coordinator != kNoProcess) {
-    links_.heartbeat(coordinator_link_);
-    detector_.record_heartbeat(coordinator, links_.last_received(coordinator));
+    output_.heartbeat(coordinator_link_);
+    detector_.record_heartbeat(coordinator, output_.last_received(coordinator));
   } else if (election_.lost_link() != 0) {
-    links_.heartbeat(election_.lost_link());
+    output_.heartbeat(election_.lost_link());
   }
   for (const auto& [process, link] : peers_.links()) {
-    links_.heartbeat(link);
-    detector_.record_heartbeat(process, links_.last_received(process));
+    output_.heartbeat(link);
+    detector_.record_heartbeat(process, output_.last_received(process));
   }
   for (const ProcessId process : detector_.check(now, late).dead) {
     if (process == view_.coordinator()) {
@@ -209,7 +208,7 @@ void ClusterMember::set_coordinator(ProcessId process, LinkId link) {
 /// There is a coordinator: the processes that have attached to this one look for it, and it receives what the previous
 /// one may not have received.
 void ClusterMember::resume(const std::vector<LinkId>& waiting) {
-  for (const LinkId link : waiting) links_.redirect(link);
+  for (const LinkId link : waiting) output_.redirect(link);
   for (Frame& frame : reports_.take_unsent(view_.process())) send(std::move(frame));
 }
 

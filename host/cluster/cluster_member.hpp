@@ -1,8 +1,7 @@
 #pragma once
 // A process that follows a coordinator: takes its messages, confirms its lease, watches it and the linked peers, and
 // takes part in the election after it has failed. The counterpart of Coordinator: a passive state machine on the
-// service thread. Frames, ends of links and ticks go in; frames go out through MemberLinks, decisions through
-// ClusterMemberOutput.
+// service thread. Frames, ends of links and ticks go in; frames and decisions go out through ClusterMemberOutput.
 
 #include <atomic>
 #include <deque>
@@ -21,7 +20,7 @@
 
 namespace actorhost {
 
-class ClusterMemberOutput : public Interface {
+class ClusterMemberOutput : public MemberLinks {
  public:
   /// A committed table.
   virtual void adopt(MembershipPtr table) = 0;
@@ -41,8 +40,8 @@ class ClusterMemberOutput : public Interface {
 class ClusterMember final : private ElectionOutput {
  public:
   /// `peers`: the links to other members. `self`: this process's request to join.
-  ClusterMember(ClusterMemberOutput& output, MemberLinks& links, PeerLinks& peers, RunView& view,
-                const JoinMessage& self, const DetectorTimes& times, const Clock& clock, Log& log);
+  ClusterMember(ClusterMemberOutput& output, PeerLinks& peers, RunView& view, const JoinMessage& self,
+                const DetectorTimes& times, const Clock& clock, Log& log);
 
   /// The link to the coordinator, 0 without one. Thread-safe. The link's thread sets the first.
   LinkId coordinator_link() const noexcept { return coordinator_link_; }
@@ -92,7 +91,6 @@ class ClusterMember final : private ElectionOutput {
   void resume(const std::vector<LinkId>& waiting);
 
   ClusterMemberOutput& output_;
-  MemberLinks& links_;
   PeerLinks& peers_;
   RunView& view_;
   const JoinMessage& self_;

@@ -34,7 +34,7 @@ ClusterService::ClusterService(ClusterConfig& config, JobSource& job, const Cloc
         frame.src = service_address(view_.process());
         post([this, sent = std::make_shared<Frame>(std::move(frame))] { to_coordinator(std::move(*sent)); });
       }),
-      member_(*this, *this, peers_, view, config.self, config.coordinator.times, clock, log),
+      member_(*this, peers_, view, config.self, config.coordinator.times, clock, log),
       outbox_([this](LinkId link, Frame&& frame) {
         return link != 0 ? stream()->send_on(link, std::move(frame)) : transport_->try_send(std::move(frame));
       }),

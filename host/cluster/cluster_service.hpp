@@ -65,10 +65,7 @@ class ClusterEvents : public Interface {
   virtual Result<bool> start_servers(uint32_t action) = 0;
 };
 
-class ClusterService final : private CoordinatorOutput,
-                             private PeerLinkOutput,
-                             private MemberLinks,
-                             private ClusterMemberOutput {
+class ClusterService final : private CoordinatorOutput, private PeerLinkOutput, private ClusterMemberOutput {
  public:
   struct Event {
     enum class Type { frame, reader_frame, up, down, hello, wanted, call } type;
@@ -106,7 +103,7 @@ class ClusterService final : private CoordinatorOutput,
   void redirect(LinkId link) override;
   void prepare(const Membership& table) override;
 
-  // On the service thread, in posted calls.
+  // For posted calls; the thread-safe functions of these objects may be called on any thread.
 
   /// nullptr on a member.
   Coordinator* coordinator() noexcept { return coordinator_.get(); }
