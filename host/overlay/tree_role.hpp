@@ -13,6 +13,7 @@
 
 #include <optional>
 
+#include "host/base/clock.hpp"
 #include "host/overlay/tree_parents.hpp"
 
 namespace actorhost {
