@@ -254,18 +254,18 @@ void ClusterService::suspects(const std::set<ProcessId>& processes) {
 }
 
 void ClusterService::set_routes(const Membership& before, const Membership& table) {
+  const ProcessId self = view_.process();
   for (const Member& member : table.workers()) {
-    if (member.process != view_.process() && !before.alive(member.id)) {
+    if (member.process != self && !before.alive(member.id)) {
       stream()->set_route(worker_address(member.id), member.process);
     }
   }
   const bool lost_servers = before.process(0) != nullptr && table.process(0) == nullptr;
-  for (uint32_t shard = 0; view_.process() != 0 && (before.epoch() == 0 || lost_servers) && shard < kMaxServers;
-       ++shard) {
+  for (uint32_t shard = 0; self != 0 && (before.epoch() == 0 || lost_servers) && shard < kMaxServers; ++shard) {
     stream()->set_route(server_address(shard), table.process(0) != nullptr ? 0 : kNoProcess);
   }
   for (const ProcessInfo& info : table.processes()) {
-    if (info.process != view_.process() && before.process(info.process) == nullptr) {
+    if (info.process != self && before.process(info.process) == nullptr) {
       stream()->set_route(data_address(info.process), info.process);
       stream()->set_route(courier_address(info.process), info.process);
     }
