@@ -2,20 +2,13 @@
 
 #include <algorithm>
 
-#include "host/base/printable.hpp"
+#include "host/cluster/coordinator/later_ids.hpp"
 
 namespace actorhost {
 
 namespace {
 
 constexpr const char* kLogSource = "rendezvous";
-
-EndMessage failed(Code code, std::string message) { return {code, false, std::move(message)}; }
-
-std::string ended_too_early(const std::string& node, const std::string& other, const ActionEnter& action) {
-  return node + " has come to the end of its script, but " + other + " is in " + action.kind + " at " + action.where +
-         "; every worker must take the same actions";
-}
 
 /// "barrier=bsp (here ssp:4)" for each flag with another value on a joining host; the coordinator's value applies.
 std::string differing(const std::map<std::string, std::string>& here, const std::map<std::string, std::string>& there) {
@@ -30,38 +23,54 @@ std::string differing(const std::map<std::string, std::string>& here, const std:
   return list;
 }
 
-/// The url at which others reach a host. A host that listens on every address is reached at the address of its
-/// connection.
-std::string reachable(std::string url, const std::string& peer) {
-  for (const std::string wildcard : {"://0.0.0.0:", "://[::]:"}) {
-    const size_t at = url.find(wildcard);
-    const size_t port = peer.rfind(':');
-    if (at == std::string::npos || port == std::string::npos) continue;
-    return url.substr(0, at + 3) + peer.substr(0, port) + url.substr(at + wildcard.size() - 1);
-  }
-  return url;
-}
-
 }  // namespace
 
 Coordinator::Coordinator(CoordinatorConfig config, JobSource& job, Log& log, CoordinatorOutput& output, double now)
     : config_(std::move(config)),
-      here_(service_address(config_.self)),
       job_(job),
       log_(log),
       output_(output),
       rendezvous_(config_.rendezvous, now),
-      detector_(config_.times) {}
+      processes_(config_.self, config_.times, log),
+      workers_(succeeds()),
+      majority_(config_.self, processes_, log),
+      console_({[this] { return membership_; },
+                [this](ProcessId process, Frame&& frame) {
+                  frame.dst = service_address(process);
+                  output_.send(std::move(frame));
+                },
+                [this](bool settle) { return workers_.count_actions(settle); },
+                [this] { return workers_.in_run_of("param.run"); }, [this] { return workers_.in_run_of("peer.run"); }},
+               log) {}
+
+void Coordinator::send(ProcessId process, Kind kind, std::string_view meta, Blob body, uint32_t tag) {
+  output_.send(make_frame(kind, here(), service_address(process), tag, meta, std::move(body)));
+}
+
+void Coordinator::send(std::vector<Frame> frames) {
+  for (Frame& frame : frames) {
+    frame.src = here();
+    output_.send(std::move(frame));
+  }
+}
+
+void Coordinator::send_table(Kind kind, const Membership& table, const std::vector<ProcessId>& processes) {
+  const Blob packed = Blob::copy_of(pack(table));
+  for (const ProcessId process : processes) send(process, kind, {}, packed);
+}
+
+// ---- joining and attaching ----
 
 Status Coordinator::join_self(const JoinMessage& join, double now) {
   AH_TRY(rendezvous_.add(0, join, now));
-  processes_[0] = Process{{0, join.host, join.url}, 0, false, {}};
+  processes_.add({{0, join.host, join.url}, 0}, now);
   return {};
 }
 
 void Coordinator::refuse(LinkId link, const std::string& host, const Error& why) {
   log_.warn(kLogSource, "refused " + host + ": " + why.message);
-  output_.send_on(link, make_frame(cluster_kind::refuse, here_, kNoAddress, 0, pack(failed(why.code, why.message))));
+  const EndMessage end{why.code, false, why.message};
+  output_.send_on(link, make_frame(cluster_kind::refuse, here(), kNoAddress, 0, pack(end)));
   output_.finish_link(link);
 }
 
@@ -73,17 +82,18 @@ std::optional<Error> Coordinator::join_refusal(const JoinMessage& join) const {
     return Error{Code::mismatch,
                  "it belongs to " + named(join.run_id) + " (--rdzv-id), this one is " + named(config_.run_id)};
   }
-  if (over_) return Error{Code::refused, "the run is over"};
+  if (end_) return Error{Code::refused, "the run is over"};
   if (join.job_hash != 0 && join.job_hash != job_.hash()) {
     return Error{Code::refused,
                  "its copy of the job differs: " + join.job_name + " there, " + job_.name() +
                      " on the coordinator (compared by hash); copy the file, or start that host as an agent"};
   }
-  if (rendezvous_.started() && !actions_.can_catch_up()) {
-    return Error{Code::refused, succeeds_ ? "the values of earlier actions were lost with an earlier coordinator, so a "
-                                            "late host cannot catch up"
-                                          : "the values of earlier actions are no longer stored, so a late host cannot "
-                                            "catch up"};
+  if (rendezvous_.started() && !workers_.can_catch_up()) {
+    return Error{Code::refused, succeeds()
+                                    ? "the values of earlier actions were lost with an earlier coordinator, so a "
+                                      "late host cannot catch up"
+                                    : "the values of earlier actions are no longer stored, so a late host cannot "
+                                      "catch up"};
   }
   return std::nullopt;
 }
@@ -92,7 +102,7 @@ void Coordinator::on_join(LinkId link, const Frame& frame, double now) {
   auto decoded = unpack<JoinMessage>(frame.meta.view());
   if (!decoded) return refuse(link, output_.peer_of(link), {Code::refused, decoded.error().message});
   JoinMessage& join = *decoded;
-  join.url = reachable(std::move(join.url), output_.peer_of(link));
+  join.url = with_host_of(std::move(join.url), output_.peer_of(link));
   if (const auto why = join_refusal(join)) return refuse(link, join.host, *why);
   const ProcessId process = next_process_;
   if (auto added = rendezvous_.add(process, join, now); !added) return refuse(link, join.host, added.error());
@@ -100,248 +110,141 @@ void Coordinator::on_join(LinkId link, const Frame& frame, double now) {
   if (const std::string flags = differing(config_.settings, join.settings); !flags.empty()) {
     log_.warn(kLogSource, join.host + " was started with other flags, which it ignores: " + flags);
   }
-  processes_[process] = Process{{process, join.host, join.url}, link, false, {}};
-  detector_.watch(process, now);
+  processes_.add({{process, join.host, join.url}, link}, now);
   output_.assign(link, process);
-  const WelcomeMessage welcome{process,
-                               config_.run_id,
-                               job_.name(),
-                               job_.hash(),
-                               config_.settings,
-                               config_.args,
-                               config_.self,
-                               rendezvous_.config().min_hosts,
-                               rendezvous_.config().max_hosts,
-                               outlives_};
+  const RendezvousConfig& hosts = rendezvous_.config();
+  const WelcomeMessage welcome{process,      config_.run_id, job_.name(),     job_.hash(),     config_.settings,
+                               config_.args, config_.self,   hosts.min_hosts, hosts.max_hosts, majority_.begun()};
   output_.send_on(link,
-                  make_frame(cluster_kind::welcome, here_, kNoAddress, 0, pack(welcome), Blob::copy_of(job_.text())));
+                  make_frame(cluster_kind::welcome, here(), kNoAddress, 0, pack(welcome), Blob::copy_of(job_.text())));
   log_.info(kLogSource, join.host + " is here (" + std::to_string(join.nodes) + " nodes), " +
-                            std::to_string(rendezvous_.hosts()) + " of " +
-                            std::to_string(rendezvous_.config().max_hosts) + " hosts");
+                            std::to_string(rendezvous_.hosts()) + " of " + std::to_string(hosts.max_hosts) + " hosts");
   admit(now);
-}
-
-bool Coordinator::owns_address(ProcessId process, Address src) const {
-  if (is_of_process(src)) return address_index(src) == process;
-  if (is_server(src)) return process == 0 && config_.self == 0;
-  const auto worker = workers_.find(src);
-  return worker != workers_.end() && worker->second.process == process;
-}
-
-void Coordinator::on_frame(LinkId link, Frame&& frame, double now) {
-  now_ = now;
-  const auto sender = std::find_if(processes_.begin(), processes_.end(),
-                                   [link](const auto& entry) { return entry.second.link == link; });
-  const bool known = sender != processes_.end();
-  if (frame.kind == cluster_kind::join && !known) return on_join(link, frame, now);
-  if (over_) return;
-  if (!known || !owns_address(sender->first, frame.src)) {
-    log_.debug(kLogSource, "ignored a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
-                               address_name(frame.src) + ", which is not of this run or not behind that link");
-    return;
-  }
-  on_process_frame(sender->first, std::move(frame), now);
-}
-
-void Coordinator::on_process_frame(ProcessId process, Frame&& frame, double now) {
-  if (frame.kind == cluster_kind::node_error) return on_node_error(process, frame);
-  if (frame.kind == cluster_kind::node_ended) return on_node_ended(frame);
-  if (frame.kind == cluster_kind::action_enter) return on_action_enter(process, frame);
-  if (frame.kind == cluster_kind::action_done) return on_action_done(frame);
-  if (frame.kind == cluster_kind::action_agree) return on_action_agree(std::move(frame));
-  if (frame.kind == cluster_kind::module_find) return on_module_find(process, frame);
-  if (frame.kind == cluster_kind::servers_start) {
-    want_servers_.push_back(std::move(frame));
-    return start_waiting_servers();
-  }
-  if (frame.kind == cluster_kind::whereabouts) return on_whereabouts(process, frame);
-  if (console_kind::is_one(frame.kind)) return on_console(process, frame);
-  if (frame.kind == cluster_kind::link_broken) return on_link_broken(process, frame, now);
-  if (frame.kind == cluster_kind::want_link) return on_want_link(process, frame);
-  if (frame.kind == cluster_kind::outlive) return on_outlive();
-  if (frame.kind == cluster_kind::lease_renewal) return on_renewal(process, frame);
-  if (frame.kind == cluster_kind::participation) return on_participation(frame);
-  malformed(process, frame, "its kind is unexpected");
-}
-
-void Coordinator::malformed(ProcessId process, const Frame& frame, const std::string& why) {
-  const std::string what = "a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
-                           address_name(frame.src) + " is wrong: " + why;
-  if (process == config_.self) return stop(failed(Code::internal, what));
-  distrust(process, what);
-}
-
-void Coordinator::distrust(ProcessId process, const std::string& what) {
-  const auto sender = processes_.find(process);
-  if (sender == processes_.end()) return;
-  log_.error(kLogSource, "closed the connection to " + sender->second.info.host + ": " + what);
-  lose(process, what, true);
 }
 
 void Coordinator::admit(double now) {
   auto admission = rendezvous_.admit(now);
   if (!admission) return;
   const bool first = membership_->epoch() == 0;
-  for (const ProcessId process : admission->processes) processes_.at(process).admitted = true;
-  for (const Member& member : admission->workers) {
-    workers_[member.id] = Worker{member.process};
-    workers_[member.id].left = !first;
-    if (first) founders_ = std::max(founders_, member.id + 1);
-  }
+  for (const ProcessId process : admission->processes) processes_.admit(process);
+  for (const Member& member : admission->workers) workers_.add({member.id, member.process, first});
   publish();
   if (first) return;
-  log_.info(kLogSource,
-            std::to_string(admission->workers.size()) + " workers joined, now " + std::to_string(workers_.size()));
+  log_.info(kLogSource, std::to_string(admission->workers.size()) + " workers joined, now " +
+                            std::to_string(workers_.all().size()));
 }
 
-/// The current table. Incomplete hosts are not in it and do not receive it.
-MembershipPtr Coordinator::next_table() const {
-  std::vector<ProcessInfo> infos;
-  for (const auto& [id, process] : processes_) {
-    if (process.admitted) infos.push_back(process.info);
-  }
-  std::vector<Member> workers;
-  for (const auto& [id, worker] : workers_) workers.push_back({id, worker.process, !worker.ended && !worker.left});
-  const uint64_t epoch = std::max(membership_->epoch() + 1, least_epoch_);
-  return std::make_shared<const Membership>(epoch, std::move(workers), std::move(infos), founders_);
-}
-
-/// Makes the current table the newest; in a run of peers once a majority has accepted it.
-void Coordinator::publish() {
-  if (hold_tables_) return;
-  if (outlives_) return propose();
-  announce(next_table());
-}
-
-void Coordinator::announce(MembershipPtr table) {
-  membership_ = std::move(table);
-  least_epoch_ = std::max(least_epoch_, membership_->epoch() + 1);
-  announced_ = true;
-  output_.prepare(*membership_);
-  const Blob packed = Blob::copy_of(pack(*membership_));
-  for (const auto& [id, process] : processes_) {
-    // A process that joined after the proposal starts with the next table.
-    if (id == config_.self || process.awaited || membership_->process(id) == nullptr) continue;
-    output_.send(make_frame(cluster_kind::membership, here_, service_address(id), 0, {}, packed));
-  }
-  output_.publish(membership_);
-  console_.membership_changed();
-  if (!outlives_) return;
-  renew_lease();
-  send_renewals();  // processes of this table have to confirm it
-}
-
-/// `notify`: the process may still be alive, so it receives the reason.
-void Coordinator::lose(ProcessId process, const std::string& reason, bool notify) {
-  const auto at = processes_.find(process);
-  if (at == processes_.end()) return;
-  const Process departed = std::move(at->second);
-  processes_.erase(at);
-  detector_.forget(process);
-  suspected_.erase(process);
-  lease_.forget(process);
-  closed_.erase(process);
-  std::erase_if(broken_,
-                [process](const auto& entry) { return entry.first.first == process || entry.first.second == process; });
-  const std::vector<ProcessId> others = rendezvous_.remove(process);
-  if (notify && !over_ && !departed.awaited) {
-    const EndMessage end{Code::peer_lost, false, "the coordinator has dropped " + departed.info.host + ": " + reason,
-                         service_address(process)};
-    output_.send(make_frame(cluster_kind::stop, here_, service_address(process), 0, pack(end)));
-  }
-  output_.drop(process);
-  if (over_) return;
-  if (departed.admitted) {
-    lose_workers(process, departed.info.host, reason);
-  } else {
-    lose_host(departed.info.host, others, reason);
-  }
-}
-
-/// A process left before its host was complete. The `others` of the same host would wait for ever, so they are dropped
-/// too.
-void Coordinator::lose_host(const std::string& host, const std::vector<ProcessId>& others, const std::string& reason) {
-  log_.warn(kLogSource, host + " left before it was admitted: " + reason);
-  for (const ProcessId other : others) {
-    if (other == config_.self)
-      return stop(failed(Code::peer_lost, host + ", a process of this host, is lost: " + reason));
-    lose(other, "another process of its host, " + host + ", is lost", true);
-  }
-}
-
-void Coordinator::lose_workers(ProcessId process, const std::string& host, const std::string& reason) {
-  std::string lost;
-  std::vector<NodeId> ids;
-  bool all_ended = true;
-  std::erase_if(workers_, [&](const auto& entry) {
-    if (entry.second.process != process) return false;
-    lost += (lost.empty() ? "" : ", ") + std::to_string(entry.first);
-    ids.push_back(entry.first);
-    all_ended = all_ended && entry.second.ended;
-    return true;
-  });
-  if (!all_ended) log_.warn("cluster", "lost " + host + " (workers " + lost + "): " + reason);
-  if (!all_ended) output_.lost(host, ids, reason);
-  if (given_up_ && alone()) {
-    return stop(failed(Code::peer_lost,
-                       "all other hosts are lost: this one, the coordinator, did not run for so long that they "
-                       "have dropped it (a run with checkpoints continues with --resume)"));
-  }
-  if (workers_.empty()) {
-    return stop(failed(Code::peer_lost, "all workers are lost, " + host + " was the last: " + reason));
-  }
-  publish();
-  start_waiting_servers();
-  check_finished();
-}
-
-bool Coordinator::alone() const {
-  return std::none_of(processes_.begin(), processes_.end(),
-                      [this](const auto& entry) { return entry.first != config_.self && entry.second.admitted; });
-}
-
-void Coordinator::tick(double now, double late) {
-  if (over_) return;
+void Coordinator::on_attach(LinkId link, const AttachMessage& attach, double now) {
   now_ = now;
-  if (outlives_) tick_quorum(late);
-  if (over_) return;
-  for (Frame& frame : std::exchange(agree_later_, {})) on_action_agree(std::move(frame));
-  const FailureDetector::Verdict verdict = detector_.check(now, late);
-  for (const ProcessId process : verdict.suspected) {
-    if (in_charge()) log_.warn("cluster", processes_.at(process).info.host + " has been silent for over a second");
-    suspected_.insert(process);
-    processes_.at(process).suspected_at = now;
+  const ProcessId process = attach.process;
+  const auto* known = processes_.find(process);
+  if (known != nullptr && !known->awaited) return;
+  if (attach.self.run_id != config_.run_id || process >= kAddressMask) {
+    return refuse(link, attach.self.host, {Code::mismatch, "it belongs to another run, or its number is invalid"});
   }
-  for (const ProcessId process : verdict.cleared) {
-    log_.info("cluster", processes_.at(process).info.host + " sends again");
-    suspected_.erase(process);
-  }
-  if (!verdict.suspected.empty() || !verdict.cleared.empty()) output_.suspects(suspected_);
-  for (const ProcessId process : verdict.dead) {
-    if (in_charge()) {
-      lose(process, "no heartbeat for " + seconds_text(config_.times.dead), true);
-    } else {
-      detector_.watch(process, now);  // the other side may be the one that continues
-    }
-  }
-  if (in_charge()) {
-    lose_absent(now);
-    drop_unreachable(now);
-  }
-  if (over_) return;
-  admit(now);
-  if (const auto overdue = rendezvous_.overdue(now)) stop(failed(overdue->code, overdue->message));
+  const auto fresh = workers_.attach(attach);
+  if (!fresh) return refuse(link, attach.self.host, fresh.error());
+  const ProcessInfo* own = membership_->process(process);
+  const ProcessInfo info = own != nullptr ? *own : ProcessInfo{process, attach.self.host, attach.self.url};
+  processes_.add({info, link, true}, now);
+  output_.assign(link, process);
+  send(process, cluster_kind::attached, {}, {}, attach.loss);
+  if (end_) return send(process, cluster_kind::stop, pack(*end_));
+  rendezvous_.readmit(process, attach.self);
+  log_.info(kLogSource, info.host + " follows this coordinator");
+  majority_.merge(attach.tables);
+  const MembershipPtr& proposed = majority_.proposed();
+  const uint64_t seen = attach.tables.back().epoch();
+  const bool outdated = seen >= (proposed ? proposed : membership_)->epoch();
+  epoch_ = std::max(epoch_, seen);
+  if (announced_) send_table(cluster_kind::membership, *membership_, {process});
+  if (proposed) send_table(cluster_kind::proposal, *proposed, {process});
+  if (*fresh || own == nullptr || outdated) publish();
+  send(majority_.renewals({process}, now));
+  settle();
 }
 
-void Coordinator::stop(const EndMessage& end) {
-  if (over_) return;
-  over_ = true;
-  end_ = end;
-  for (const auto& [id, process] : processes_) {
-    if (id == config_.self || process.awaited) continue;
-    output_.send(make_frame(cluster_kind::stop, here_, service_address(id), 0, pack(end)));
+void Coordinator::succeed(const Quorum& quorum, const std::set<ProcessId>& lost, const AttachMessage& self,
+                          const std::string& why, double now) {
+  now_ = now;
+  majority_.begin(quorum, now);
+  membership_ = quorum.newest();
+  epoch_ = membership_->epoch();
+  for (const ProcessInfo& info : membership_->processes()) {
+    const bool own = info.process == config_.self;
+    processes_.add({info, own ? 0 : ProcessRoster::kNoLink, true, own ? std::nullopt : std::optional(now)}, now);
   }
-  output_.ended(end);
+  for (const Member& member : membership_->workers()) workers_.add(member);
+  const uint32_t first = first_later_id(config_.self);
+  next_process_ = first_free_id(first, processes_.all());
+  console_.number_from(first);
+  rendezvous_.resume(first_free_id(first, workers_.all()), first + kLaterRange);
+  rendezvous_.readmit(config_.self, self.self);
+  (void)workers_.attach(self);
+  std::set<ProcessId> departed = quorum.dropped();
+  departed.insert(lost.begin(), lost.end());
+  for (const ProcessId process : departed) (void)remove(process, why, false);
+  if (!end_) publish();
+  renew_lease();
+  settle();
+}
+
+// ---- messages of processes ----
+
+bool Coordinator::owns_address(ProcessId process, Address src) const {
+  if (is_of_process(src)) return address_index(src) == process;
+  if (is_server(src)) return process == 0 && config_.self == 0;
+  const auto* worker = workers_.find(src);
+  return worker != nullptr && worker->process == process;
+}
+
+void Coordinator::on_frame(LinkId link, Frame&& frame, double now) {
+  now_ = now;
+  const auto* sender = processes_.find_link(link);
+  if (frame.kind == cluster_kind::join && sender == nullptr) return on_join(link, frame, now);
+  if (end_) return;
+  if (sender == nullptr || !owns_address(sender->info.process, frame.src)) {
+    log_.debug(kLogSource, "ignored a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
+                               address_name(frame.src) + ", which is not of this run or not behind that link");
+    return;
+  }
+  on_process_frame(sender->info.process, frame);
+}
+
+void Coordinator::on_process_frame(ProcessId process, const Frame& frame) {
+  if (frame.kind == cluster_kind::node_error) return on_node_error(process, frame);
+  if (frame.kind == cluster_kind::module_find) return on_module_find(process, frame);
+  if (frame.kind == cluster_kind::link_broken) return processes_.report_broken(process, frame.tag, now_);
+  if (frame.kind == cluster_kind::want_link) return on_want_link(process, frame);
+  if (frame.kind == cluster_kind::outlive) return on_outlive();
+  if (frame.kind == cluster_kind::lease_renewal) return on_renewal(process, frame);
+  if (!console_kind::is_one(frame.kind)) return on_worker_frame(process, frame);
+  if (const Status taken = console_.take(frame); !taken) malformed(process, frame, taken.error().message);
+}
+
+void Coordinator::malformed(ProcessId process, const Frame& frame, const std::string& why) {
+  const std::string what = "a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
+                           address_name(frame.src) + " is wrong: " + why;
+  if (process == config_.self) return fail({Code::internal, what});
+  distrust(process, what);
+}
+
+void Coordinator::distrust(ProcessId process, const std::string& what) {
+  const auto* sender = processes_.find(process);
+  if (sender == nullptr) return;
+  log_.error(kLogSource, "closed the connection to " + sender->info.host + ": " + what);
+  lose(process, what, true);
+}
+
+void Coordinator::on_worker_frame(ProcessId process, const Frame& frame) {
+  // In a console's run the script of a server ends with a failed chunk, and the next param.run gets a new server.
+  if (frame.kind == cluster_kind::node_ended && is_server(frame.src) && console_.ready()) return;
+  auto reply = workers_.take(frame, *membership_);
+  if (!reply && reply.error().code == Code::mismatch) return fail(reply.error());
+  if (!reply) return malformed(process, frame, reply.error().message);
+  if (*reply) send({**reply});
+  if (frame.kind == cluster_kind::action_enter) console_.action_entered();
+  settle();
 }
 
 void Coordinator::on_node_error(ProcessId process, const Frame& frame) {
@@ -351,151 +254,244 @@ void Coordinator::on_node_error(ProcessId process, const Frame& frame) {
   stop(*end);
 }
 
-void Coordinator::on_node_ended(const Frame& frame) {
-  if (is_server(frame.src)) return on_server_ended(frame);
-  const auto worker = workers_.find(frame.src);
-  if (worker == workers_.end()) return;
-  worker->second.ended = true;
-  worker->second.actions = frame.tag;
-  if (const ActionEnter* action = actions_.at(frame.tag)) {
-    const std::string opener = actions_.opened_by(frame.tag);
-    return stop(failed(Code::mismatch, ended_too_early(name_of(frame.src), opener, *action)));
-  }
-  check_finished();
-}
-
-void Coordinator::check_finished() {
-  const bool done = std::all_of(workers_.begin(), workers_.end(), [](const auto& entry) { return entry.second.ended; });
-  if (done && !workers_.empty()) stop(EndMessage{});
-}
-
-void Coordinator::reply(const Frame& to, Kind kind, std::string_view meta, Blob body) {
-  output_.send(make_frame(kind, here_, to.src, to.tag, meta, std::move(body)));
-}
-
-std::string Coordinator::name_of(Address address) const {
-  if (!is_worker(address)) return address_name(address);
-  return membership_->describe(address);
-}
-
-void Coordinator::on_action_enter(ProcessId process, const Frame& frame) {
-  auto action = unpack<ActionEnter>(frame.meta.view());
-  if (!action) return malformed(process, frame, action.error().message);
-  take_late_count(frame);
-  ended_servers_.erase(frame.src);  // a new server, for the next run
-  auto entered = actions_.enter(frame.tag, *action, name_of(frame.src));
-  if (!entered) {
-    return reply(frame, cluster_kind::action_reply,
-                 pack(ActionReply{false, false, entered.error().code, entered.error().message}));
-  }
-  if (const auto worker = workers_.find(frame.src); worker != workers_.end()) {
-    worker->second.actions = frame.tag + 1;
-    check_not_ended(frame.src, frame.tag, *action);
-    if (over_) return;
-  }
-  ActionReply response;
-  response.replayed = entered->replayed;
-  reply(frame, cluster_kind::action_reply, pack(response), std::move(entered->value));
-  console_.action_entered();
-  trim_actions();
-  start_waiting_servers();
-}
-
-/// Ends the run if a worker or a server has already ended without this action, since it cannot take part any more.
-void Coordinator::check_not_ended(Address src, uint32_t index, const ActionEnter& action) {
-  for (const auto& [id, worker] : workers_) {
-    if (!worker.ended || worker.actions > index) continue;
-    return stop(failed(Code::mismatch, ended_too_early(name_of(id), name_of(src), action)));
-  }
-  check_servers(src, index, action);
-}
-
-void Coordinator::on_action_done(const Frame& frame) {
-  actions_.finish(frame.tag, frame.body.view());
-  trim_actions();
-  start_waiting_servers();
-}
-
-/// Replies with the first value of the action. The previous coordinator may have replied to another process. That
-/// process resends the value before it replies to the first renewal.
-void Coordinator::on_action_agree(Frame&& frame) {
-  const bool all_sent = std::all_of(processes_.begin(), processes_.end(), [this](const auto& entry) {
-    return entry.first == config_.self || !entry.second.admitted || lease_.since(entry.first, 0);
-  });
-  if (succeeds_ && !all_sent) return agree_later_.push_back(std::move(frame));
-  on_action_done(frame);
-  const std::string* agreed = actions_.value(frame.tag);
-  Blob value = agreed != nullptr ? Blob::copy_of(*agreed) : frame.body;
-  reply(frame, cluster_kind::action_agreed, {}, std::move(value));
-}
-
-void Coordinator::trim_actions() {
-  if (!actions_.over_bound()) return;
-  uint32_t needed = actions_.size();
-  for (const auto& [id, worker] : workers_) {
-    if (!worker.ended) needed = std::min(needed, worker.actions);
-  }
-  actions_.trim(needed);
-}
-
 void Coordinator::on_module_find(ProcessId process, const Frame& frame) {
   const auto find = unpack<ModuleFind>(frame.meta.view());
   if (!find) return malformed(process, frame, find.error().message);
-  struct Search {
-    Frame request;
-    ModuleFind find;
-    std::optional<Result<SourceText>> found;
-  };
-  const auto search = std::make_shared<Search>();  // shared by the two calls
-  search->request = make_frame(frame.kind, frame.src, frame.dst, frame.tag);
-  search->find = *find;
-  output_.aside(
-      [search, &job = job_] {
-        const ModuleFind& wanted = search->find;
-        search->found = wanted.hash == 0 ? job.find_to_send(wanted.name) : job.find_here(wanted.name);
-      },
-      [this, search] { reply_to_find(search->request, search->find, *search->found); });
+  const auto found = std::make_shared<std::optional<Result<SourceText>>>();  // shared by the two calls
+  output_.aside([found, find = *find,
+                 &job = job_] { *found = find.hash == 0 ? job.find_to_send(find.name) : job.find_here(find.name); },
+                [this, found, find = *find, request = frame] { reply_to_find(request, find, **found); });
 }
 
-void Coordinator::reply_to_find(const Frame& frame, const ModuleFind& find, const Result<SourceText>& found) {
+void Coordinator::reply_to_find(const Frame& request, const ModuleFind& find, const Result<SourceText>& found) {
   ModuleReply response;
   Blob text;
   if (!found) {
     response = {false, found.error().code, {}, "on the coordinator: " + found.error().message};
   } else if (find.hash != 0 && find.hash != source_hash(found->text)) {
-    const ProcessInfo* home = membership_->process(membership_->home_of(frame.src));
+    const ProcessInfo* home = membership_->process(membership_->home_of(request.src));
     response = {false, Code::refused, found->chunk,
-                "module '" + find.name + "' on " + (home != nullptr ? home->host : address_name(frame.src)) +
+                "module '" + find.name + "' on " + (home != nullptr ? home->host : address_name(request.src)) +
                     " differs from the coordinator's (compared by hash); copy the file, or remove it there and it "
                     "will be sent"};
   } else {
     response.chunk = found->chunk;
     if (find.hash == 0) text = Blob::copy_of(found->text);
   }
-  reply(frame, cluster_kind::module_reply, pack(response), std::move(text));
+  output_.send(make_frame(cluster_kind::module_reply, here(), request.src, request.tag, pack(response), text));
 }
 
-void Coordinator::on_whereabouts(ProcessId process, const Frame& frame) {
-  const auto requester = workers_.find(frame.src);
-  if (requester != workers_.end() && !frame.meta.empty()) {
-    auto waiting = unpack<LongWait>(frame.meta.view());
-    if (!waiting) return malformed(process, frame, waiting.error().message);
-    LongWait& known = requester->second.waiting;
-    waiting->reports = known.reports + 1;
-    known = std::move(*waiting);
-    if (known.outside) start_waiting_servers();
+/// A process needs a link to process `tag`, which has to dial.
+void Coordinator::on_want_link(ProcessId process, const Frame& frame) {
+  const auto* dialler = processes_.find(frame.tag);
+  if (dialler == nullptr || !dialler->admitted || dialler->awaited) return;
+  if (frame.tag == config_.self || frame.tag == process) return;
+  output_.send(make_frame(cluster_kind::want_link, service_address(process), service_address(frame.tag), 0));
+}
+
+/// A worker has become a peer: notifies all processes, which must know it before this coordinator can fail.
+void Coordinator::on_outlive() {
+  if (majority_.begun()) return;
+  Quorum quorum;
+  quorum.commit(membership_);
+  majority_.begin(std::move(quorum), now_);
+  for (const ProcessId process : processes_.followers(false)) send(process, cluster_kind::outlive);
+  renew_lease();
+  send_renewals();
+}
+
+void Coordinator::on_renewal(ProcessId process, const Frame& frame) {
+  const auto renewal = read_message<LeaseRenewal>(frame);
+  if (!renewal) return malformed(process, frame, renewal.error().message);
+  const bool before = majority_.in_charge(now_);
+  majority_.confirm(process, *renewal);
+  commit();
+  renew_lease();
+  if (before || !majority_.in_charge(now_)) return;
+  send_renewals();
+  processes_.watch_all(now_);
+  lose_due();
+}
+
+// ---- tables ----
+
+/// The current table. Incomplete hosts are not in it and do not receive it.
+MembershipPtr Coordinator::next_table() {
+  std::vector<Member> members = workers_.members();
+  const bool first = membership_->epoch() == 0;
+  const NodeId founders = !first ? membership_->founders() : members.empty() ? 0 : members.back().id + 1;
+  return std::make_shared<const Membership>(++epoch_, std::move(members), processes_.infos(), founders);
+}
+
+/// Makes the current table the newest; in a run of peers once a majority has accepted it.
+void Coordinator::publish() {
+  if (!majority_.begun()) return announce(next_table());
+  publish_again_ = majority_.proposed() != nullptr;
+  if (publish_again_) return;
+  majority_.propose(next_table());
+  send_table(cluster_kind::proposal, *majority_.proposed(), processes_.followers(true));
+  commit();
+}
+
+void Coordinator::commit() {
+  MembershipPtr table = majority_.commit();
+  if (!table) return;
+  announce(std::move(table));
+  if (std::exchange(publish_again_, false)) publish();
+}
+
+void Coordinator::announce(MembershipPtr table) {
+  membership_ = std::move(table);
+  announced_ = true;
+  output_.prepare(*membership_);
+  std::vector<ProcessId> members = processes_.followers(true);
+  // A process that joined after the proposal starts with the next table.
+  std::erase_if(members, [this](ProcessId process) { return membership_->process(process) == nullptr; });
+  send_table(cluster_kind::membership, *membership_, members);
+  output_.publish(membership_);
+  console_.membership_changed();
+  if (!majority_.begun()) return;
+  renew_lease();
+  send_renewals();  // processes of this table have to confirm it
+}
+
+// ---- losses ----
+
+/// `notify`: the process may still be alive, so it receives the reason.
+void Coordinator::lose(ProcessId process, const std::string& reason, bool notify) {
+  if (!remove(process, reason, notify)) return;
+  publish();
+  settle();
+}
+
+/// Returns whether the run continues with fewer members.
+bool Coordinator::remove(ProcessId process, const std::string& reason, bool notify) {
+  const auto departed = processes_.remove(process);
+  if (!departed) return false;
+  const std::string& host = departed->info.host;
+  majority_.forget(process);
+  const std::vector<ProcessId> others = rendezvous_.remove(process);
+  if (notify && !end_ && !departed->awaited) {
+    const std::string why = "the coordinator has dropped " + host + ": " + reason;
+    send(process, cluster_kind::stop, pack(EndMessage{Code::peer_lost, false, why, service_address(process)}));
   }
-  std::vector<Whereabouts> list;
-  for (const auto& [id, worker] : workers_) {
-    Whereabouts w{id, worker.actions, worker.ended, false, {}, {}, worker.waiting};
-    if (const ActionEnter* newest = worker.actions > 0 ? actions_.at(worker.actions - 1) : nullptr) {
-      w.in_action = !actions_.finished(worker.actions - 1);
-      w.kind = newest->kind;
-      w.where = newest->where;
-    }
-    list.push_back(std::move(w));
+  output_.drop(process);
+  if (end_) return false;
+  if (departed->admitted) return remove_workers(process, host, reason);
+  log_.warn(kLogSource, host + " left before it was admitted: " + reason);
+  // The others of the same host would wait for ever, so they are dropped too.
+  for (const ProcessId other : others) {
+    if (other == config_.self) fail({Code::peer_lost, host + ", a process of this host, is lost: " + reason});
+    if (end_) break;
+    (void)remove(other, "another process of its host, " + host + ", is lost", true);
   }
-  reply(frame, cluster_kind::whereabouts_reply, {}, Blob::copy_of(pack(list)));
+  return false;
+}
+
+bool Coordinator::remove_workers(ProcessId process, const std::string& host, const std::string& reason) {
+  std::string lost;
+  std::vector<NodeId> ids;
+  bool all_ended = true;
+  for (const auto& [id, worker] : workers_.remove(process)) {
+    lost += (lost.empty() ? "" : ", ") + std::to_string(id);
+    ids.push_back(id);
+    all_ended = all_ended && worker.ended;
+  }
+  if (!all_ended) log_.warn("cluster", "lost " + host + " (workers " + lost + "): " + reason);
+  if (!all_ended) output_.lost(host, ids, reason);
+  if (given_up_ && processes_.alone()) {
+    fail({Code::peer_lost,
+          "all other hosts are lost: this one, the coordinator, did not run for so long that they have dropped it (a "
+          "run with checkpoints continues with --resume)"});
+  } else if (workers_.all().empty()) {
+    fail({Code::peer_lost, "all workers are lost, " + host + " was the last: " + reason});
+  }
+  return !end_;
+}
+
+/// Drops failed processes; in a run of peers only with the lease of a majority.
+void Coordinator::lose_due() {
+  while (!end_ && majority_.in_charge(now_)) {
+    const auto loss = processes_.next_loss(now_);
+    if (!loss) return;
+    lose(loss->process, loss->reason, loss->notify);
+  }
+}
+
+void Coordinator::on_link_down(LinkId link, const std::string& reason, double now, bool stalled) {
+  auto* process = processes_.find_link(link);
+  if (process == nullptr || link == 0) return;
+  const ProcessInfo info = process->info;
+  given_up_ = given_up_ || (stalled && process->admitted);
+  now_ = now;
+  majority_.forget(info.process);
+  renew_lease();
+  // also if a majority remains: others of it may die before they have accepted a table without the process
+  if (majority_.begun()) prove(info.process, info.url);
+  if (majority_.in_charge(now)) return lose(info.process, reason, false);
+  process->link = ProcessRoster::kNoLink;
+  process->closed = reason;
+}
+
+void Coordinator::prove(ProcessId process, const std::string& url) {
+  if (majority_.prove(process)) output_.prove_dead(process, url);
+}
+
+/// The proof for a process without a link.
+void Coordinator::on_proof(ProcessId process, PortState port, double now) {
+  now_ = now;
+  majority_.proved(process, port, now);
+  if (end_) return;
+  commit();
+  renew_lease();
+  if (majority_.in_charge(now)) return lose_due();
+  for (const ProcessInfo& info : majority_.unproved(now)) prove(info.process, info.url);
+  if (majority_.possible()) return;
+  fail({Code::peer_lost, majority_.text(now, *membership_) + "; these have closed their links to this host"});
+}
+
+// ---- the time, and the end ----
+
+void Coordinator::tick(double now, double late) {
+  if (end_) return;
+  now_ = now;
+  if (majority_.begun()) tick_majority(late);
+  settle();
+  if (end_) return;
+  if (const auto suspected = processes_.tick(now, late, majority_.in_charge(now))) output_.suspects(*suspected);
+  lose_due();
+  if (end_) return;
+  admit(now);
+  if (const auto overdue = rendezvous_.overdue(now)) fail(*overdue);
+}
+
+void Coordinator::tick_majority(double late) {
+  renew_lease();
+  send_renewals();
+  if (workers_.votes_differ(majority_.proposed() ? *majority_.proposed() : *membership_)) publish();
+  if (!majority_.in_charge(now_)) {
+    for (const ProcessInfo& info : majority_.unproved(now_)) prove(info.process, info.url);
+  }
+  if (const auto error = majority_.overdue(now_, late, *membership_)) fail(*error);
+}
+
+void Coordinator::renew_lease() {
+  if (majority_.begun()) output_.leased(majority_.renew(now_));
+}
+
+/// Replies to pending requests that are ready now, and ends the run when all scripts have ended.
+void Coordinator::settle() {
+  if (end_) return;
+  if (workers_.all_ended()) return stop(EndMessage{});
+  if (!succeeds() || majority_.all_confirmed()) send(workers_.agree());
+  send(workers_.start_servers([this](uint32_t action) { return output_.start_servers(action); }));
+}
+
+void Coordinator::stop(const EndMessage& end) {
+  if (end_) return;
+  end_ = end;
+  for (const ProcessId process : processes_.followers(false)) send(process, cluster_kind::stop, pack(end));
+  output_.ended(end);
 }
 
 }  // namespace actorhost

@@ -251,6 +251,16 @@ std::string with_scope_of(const std::string& url, const std::string& own) {
   return endpoint_url(*there);
 }
 
+std::string with_host_of(std::string url, const std::string& peer) {
+  for (const std::string wildcard : {"://0.0.0.0:", "://[::]:"}) {
+    const size_t at = url.find(wildcard);
+    const size_t port = peer.rfind(':');
+    if (at == std::string::npos || port == std::string::npos) continue;
+    return url.substr(0, at + 3) + peer.substr(0, port) + url.substr(at + wildcard.size() - 1);
+  }
+  return url;
+}
+
 Result<bool> is_ipv6(const Endpoint& endpoint) {
   if (endpoint.scheme == Endpoint::Scheme::ipc) return false;
   AH_LET(auto addresses, resolve(endpoint));

@@ -48,6 +48,9 @@ Status check_scope(const Endpoint& endpoint);
 /// interface of the other host; the interface in `own` replaces it. `own` is a url of the same run that this machine
 /// has reached.
 std::string with_scope_of(const std::string& url, const std::string& own);
+/// The url at which others reach a host that listens at `url`. A host that listens on every address is reached at the
+/// address of its connection, `peer`.
+std::string with_host_of(std::string url, const std::string& peer);
 
 // The following functions resolve the endpoint's name into addresses. They fail like check_scope, and with
 // Code::unreachable while the name cannot be resolved.

@@ -1,6 +1,6 @@
 // Every order of events of three processes and two faults: two coordinators never hold the lease of a majority at one
 // time, and no two committed tables contradict each other. Models the use of Quorum by Election and Coordinator
-// (coordinator_quorum.cpp). It has no time: a process that has lost its coordinator by silence no longer confirms its
+// (coordinator/majority.hpp). It has no time: a process that has lost its coordinator by silence no longer confirms its
 // lease, since the lease is shorter than the silence (coordinator_lease.hpp).
 
 #include <array>
