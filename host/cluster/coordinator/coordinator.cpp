@@ -468,7 +468,8 @@ void Coordinator::tick(double now, double late) {
 void Coordinator::tick_majority(double late) {
   renew_lease();
   send_renewals();
-  if (workers_.votes_differ(majority_.proposed() ? *majority_.proposed() : *membership_)) publish();
+  const Membership& newest = majority_.proposed() ? *majority_.proposed() : *membership_;
+  if (pack(workers_.members()) != pack(newest.workers())) publish();  // other workers vote
   if (!majority_.in_charge(now_)) {
     for (const ProcessInfo& info : majority_.unproved(now_)) prove(info.process, info.url);
   }

@@ -71,15 +71,8 @@ bool WorkerRoster::all_ended() const {
 
 std::vector<Member> WorkerRoster::members() const {
   std::vector<Member> members;
-  for (const auto& [id, worker] : workers_) members.push_back({id, worker.process, worker.votes()});
+  for (const auto& [id, worker] : workers_) members.push_back({id, worker.process, !worker.ended && !worker.left});
   return members;
-}
-
-bool WorkerRoster::votes_differ(const Membership& table) const {
-  return std::any_of(table.workers().begin(), table.workers().end(), [this](const Member& member) {
-    const Worker* worker = find(member.id);
-    return worker != nullptr && worker->votes() != member.votes;
-  });
 }
 
 // ---- messages of nodes ----

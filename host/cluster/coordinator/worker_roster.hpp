@@ -23,7 +23,6 @@ class WorkerRoster {
     bool ended = false;
     bool left = false;  // it has left the peers, or joined late and is no peer yet
     LongWait waiting = {};
-    bool votes() const noexcept { return !ended && !left; }
   };
 
   /// `succeeds`: the run has had another coordinator.
@@ -43,8 +42,6 @@ class WorkerRoster {
   const Worker* find(NodeId id) const;
   bool all_ended() const;
   std::vector<Member> members() const;
-  /// Whether a worker votes that does not vote in the table, or the other way round.
-  bool votes_differ(const Membership& table) const;
 
   /// Takes a message of a node. Returns the reply, if there is one yet; the owner sets `src`. `table` is for names.
   /// Code::bad_data: the message is malformed, or of another kind; Code::mismatch: the run ends with this error,
