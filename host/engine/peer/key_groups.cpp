@@ -47,6 +47,11 @@ std::vector<KeyRange> RangeMap::around(const Arc& arc) const {
   return found;
 }
 
+bool RangeMap::promised_above(const GroupTerm& term, const Arc& arc) {
+  const std::vector<KeyRange*> ranges = inside(arc);
+  return std::any_of(ranges.begin(), ranges.end(), [&](const KeyRange* range) { return term < range->promised; });
+}
+
 void RangeMap::put(KeyRange range) {
   std::vector<RingId> old;
   for (const KeyRange* inside_one : inside(range.arc)) old.push_back(inside_one->arc.to);

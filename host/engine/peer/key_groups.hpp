@@ -27,6 +27,7 @@ struct KeyGroup {
 
   bool has(NodeId node) const noexcept;
   bool is_valid() const noexcept { return !members.empty(); }
+  const Peer& leader() const noexcept { return members.front(); }
   static void fields(auto& m, auto&& field) { field(m.term, m.members); }
 };
 
@@ -54,6 +55,8 @@ struct KeyRange {
   std::optional<KeyGroup> next = {};  // a group about to take over
 
   bool serves() const noexcept { return before.empty(); }
+  /// The node, whose knowledge this is, leads the group.
+  bool led_by(NodeId node) const noexcept { return holds && serves() && group.leader().node == node; }
   static void fields(auto& m, auto&& field) { field(m.arc, m.group, m.holds, m.before, m.promised, m.next); }
 };
 
@@ -68,6 +71,8 @@ class RangeMap {
   std::vector<KeyRange*> inside(const Arc& arc);
   /// All ranges that overlap the arc, without splitting.
   std::vector<KeyRange> around(const Arc& arc) const;
+  /// Whether the node has promised to join only groups of terms above this one, somewhere in the arc.
+  bool promised_above(const GroupTerm& term, const Arc& arc);
   /// Replaces everything inside the range's arc.
   void put(KeyRange range);
   /// Parts of the arc without a known range.

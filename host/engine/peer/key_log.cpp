@@ -12,6 +12,7 @@ constexpr int kWriteTries = 4;
 
 void KeyLog::lead(const KeyGroup& group) {
   group_ = group;
+  deposed_ = false;
   last_index_ = 0;
   stuck_.reset();
 }

@@ -32,6 +32,9 @@ class KeyLog {
   /// have it, at once in a group of one.
   void append(KeyOperation&& operation, OnDone done);
   const GroupTerm& term() const noexcept { return group_.term; }
+  /// The node must not write in this term any more: a member may lack a write, or has promised to join a later group.
+  void depose() noexcept { deposed_ = true; }
+  bool deposed() const noexcept { return deposed_; }
   bool drained() const noexcept { return writes_.empty(); }
   /// Whether a pending write changes the key.
   bool touches(const ParamKey& key) const;
@@ -76,6 +79,7 @@ class KeyLog {
   KeyTable& table_;
   RangeMap& ranges_;
   KeyGroup group_;
+  bool deposed_ = false;
   uint64_t last_index_ = 0;
   std::deque<Pending> writes_;
   std::optional<NodeId> stuck_;

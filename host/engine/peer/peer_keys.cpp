@@ -14,7 +14,7 @@ PeerKeys::PeerKeys(Overlay& overlay, uint32_t copies, size_t part_bytes)
     : calls_(overlay.self()),
       log_(calls_, table_, ranges_),
       sync_(calls_, table_),
-      reconfiguration_({overlay, calls_, table_, ranges_, log_, sync_}, copies),
+      reconfiguration_({overlay, calls_, table_, ranges_, log_, sync_, liveness_}, copies),
       client_(overlay),
       values_(overlay, client_, part_bytes),
       holder_(overlay, calls_, table_, log_, reconfiguration_, client_) {
@@ -59,7 +59,7 @@ Status PeerKeys::on_frame(Frame&& frame, double now) {
     case static_cast<uint16_t>(peer_kind::probe):
       return with_head<Envelope>(frame, in, [&](const Envelope& probe) { holder_.on_probe(frame, probe); });
     case static_cast<uint16_t>(peer_kind::departed):
-      reconfiguration_.lose_node(envelope->from.node);
+      liveness_.lose_node(envelope->from.node);
       forget([node = envelope->from.node](const Peer& peer) { return peer.node == node; });
       return {};
     case static_cast<uint16_t>(peer_kind::written):
@@ -69,12 +69,18 @@ Status PeerKeys::on_frame(Frame&& frame, double now) {
 }
 
 Status PeerKeys::take(Frame&& frame) {
+  const auto reconfigure = [&]<typename M>(void (GroupReconfiguration::*on)(const Frame&, const M&)) -> Status {
+    const auto message = read_message<M>(frame);
+    if (!message.ok()) return malformed(frame, message.error().message);
+    (reconfiguration_.*on)(frame, *message);
+    return {};
+  };
   if (frame.kind == peer_kind::write) return log_.on_write(std::move(frame));
-  if (frame.kind == peer_kind::query) return reconfiguration_.on_query(frame);
-  if (frame.kind == peer_kind::claim) return reconfiguration_.on_claim(frame);
-  if (frame.kind == peer_kind::adopt) return reconfiguration_.on_adopt(frame);
-  if (frame.kind == peer_kind::settle) return reconfiguration_.on_settle(frame);
-  if (frame.kind == peer_kind::renew) return reconfiguration_.on_renew(frame);
+  if (frame.kind == peer_kind::query) return reconfigure(&GroupReconfiguration::on_query);
+  if (frame.kind == peer_kind::claim) return reconfigure(&GroupReconfiguration::on_claim);
+  if (frame.kind == peer_kind::adopt) return reconfigure(&GroupReconfiguration::on_adopt);
+  if (frame.kind == peer_kind::settle) return reconfigure(&GroupReconfiguration::on_settle);
+  if (frame.kind == peer_kind::renew) return reconfigure(&GroupReconfiguration::on_renew);
   if (frame.kind == peer_kind::sums) return sync_.on_sums(frame);
   if (frame.kind == peer_kind::copy) return sync_.on_copy(frame);
   if (frame.kind == peer_kind::copied) return sync_.on_copied(std::move(frame));
@@ -98,7 +104,7 @@ void PeerKeys::forget(const LostPeer& lost) {
 void PeerKeys::lose_process(ProcessId process, double now) {
   calls_.set_now(now);
   forget([process](const Peer& peer) { return peer.process == process; });
-  reconfiguration_.lose_process(process);
+  liveness_.lose_process(process);
   client_.lose_process(process, now);
 }
 

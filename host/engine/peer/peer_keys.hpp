@@ -22,6 +22,7 @@ class PeerKeys {
   std::vector<KeyClient::Pending> pending() const { return client_.pending(); }
   KeyHolder& holder() noexcept { return holder_; }
   GroupReconfiguration& reconfiguration() noexcept { return reconfiguration_; }
+  PeerLiveness& liveness() noexcept { return liveness_; }
   const KeyTable& table() const noexcept { return table_; }
   const RangeMap& ranges() const noexcept { return ranges_; }
   /// Whether a replica on this node has unmerged updates of marks below this one.
@@ -47,6 +48,7 @@ class PeerKeys {
   RangeMap ranges_;
   KeyLog log_;
   KeySync sync_;
+  PeerLiveness liveness_;
   GroupReconfiguration reconfiguration_;
   KeyClient client_;
   SplitClient values_;

@@ -7,7 +7,7 @@
 //    request KeyRequest, entries, or keys for a get  reply   KeyReply, for a get with entries
 //            `count` and `outcome` carry the keys as entries without values
 //    probe   Envelope: is request `tag` pending?     reply   KeyReply: working, or unknown
-//  reconfiguration (group_reconfiguration.hpp):
+//  reconfiguration (reconfiguration_attempt.hpp):
 //    query   ArcQuery: which groups hold the arc?  ranges    KnownRanges
 //    claim   Claim: I propose to lead there        promise   KnownRanges
 //    adopt   Adopt: this is the group now          adopted   Adopted

@@ -57,8 +57,8 @@ void PeerService::enter(NodeId node, uint64_t seed, uint32_t replicas, std::shar
     const double now = courier_.clock().now();
     peer = std::make_unique<PeerNode>(Overlay::Contact{node, courier_.process()}, seed, replicas, now, stats);
     peer->keys.set_now(now);
-    peer->keys.reconfiguration().set_live(live_processes());
-    peer->keys.reconfiguration().set_all_workers([this, seed] { return all_workers(seed); });
+    peer->keys.liveness().set_live(live_processes());
+    peer->keys.liveness().set_all_workers([this, seed] { return all_workers(seed); });
     set_voters(*peer);
     peer->overlay.join(contacts_of(node, seed), now);
     std::deque<Early> early = std::exchange(early_, {});
@@ -299,7 +299,7 @@ bool PeerService::tick_peer(PeerNode& peer, double now) {
 
 double PeerService::tick(double now) {
   std::lock_guard lock(mutex_);
-  for (const auto& [node, peer] : peers_) peer->keys.reconfiguration().set_run_lease(courier_.leased_until());
+  for (const auto& [node, peer] : peers_) peer->keys.liveness().set_run_lease(courier_.leased_until());
   const double next = exchange(now);
   courier_.send_all(std::exchange(out_, {}));
   return next;

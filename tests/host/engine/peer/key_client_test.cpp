@@ -118,7 +118,7 @@ TEST_CASE("all pushes of a key fail after a minute without a reply") {
   const ParamKey key = key_in(world.at(3));
   set_to_one(world, key);
   for (NodeId node = 1; node < 5; ++node) world.net.cut(0, node);
-  world.at(0).keys.reconfiguration().set_run_lease(0);  // it may not take over the key itself
+  world.at(0).keys.liveness().set_run_lease(0);  // it may not take over the key itself
   std::vector<Status> done;
   push_steps(world, key, 1, 3, done);
   world.run(62);
