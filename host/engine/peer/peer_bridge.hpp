@@ -85,6 +85,9 @@ class PeerBridge {
     }
   }
 
+  /// During a partition only the side with a majority continues (host/cluster/coordinator_lease.hpp).
+  bool leased() const { return node_.clock().now() < node_.cluster().leased_until(); }
+
   /// This node's requests for keys without a reply. Blocks shortly for the courier.
   std::vector<KeyClient::Pending> pending();
   /// "rank 1 (worker 1 on alpha:4711) for key w, an unknown owner for key b": for messages.

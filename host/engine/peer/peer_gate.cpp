@@ -19,6 +19,7 @@ void PeerGate::begin(RunId run, uint64_t step) {
   self_.step = static_cast<int32_t>(step);
   waiting_ = false;
   sample_.clear();
+  counts_ = {};
 }
 
 void PeerGate::set_rule(BarrierRule& rule, const Sampling& sampling) {

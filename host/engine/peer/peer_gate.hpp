@@ -73,11 +73,8 @@ class PeerGate {
     uint64_t decisions = 0;
     uint64_t refusals = 0;  // decisions that delayed the worker
     uint64_t draws = 0;     // of samples
-
-    Counts operator-(const Counts& before) const noexcept {
-      return {decisions - before.decisions, refusals - before.refusals, draws - before.draws};
-    }
   };
+  /// In this run.
   const Counts& counts() const noexcept { return counts_; }
 
  private:

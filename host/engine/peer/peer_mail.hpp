@@ -65,6 +65,14 @@ struct PeerMail {
     return !full;
   }
 
+  std::optional<std::vector<PullEntry>> take_pull() {
+    std::lock_guard lock(mutex);
+    if (pulls.empty()) return std::nullopt;
+    auto batch = std::move(pulls.front());
+    pulls.pop_front();
+    return batch;
+  }
+
   /// After a failed run: publishes nothing more.
   void forget() {
     std::lock_guard lock(mutex);

@@ -7,7 +7,8 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kSampleSeconds = 2;  // until a draw ends with the replies so far
+constexpr double kSampleSeconds = 2;    // until a draw ends with the replies so far
+constexpr double kPollInterval = 0.02;  // between polls of the worker count
 constexpr uint32_t kBegunSample = 8;
 
 }  // namespace
@@ -50,13 +51,12 @@ Status PeerRun::set(std::vector<ParamEntry> entries, const char* operation) {
 
 Status PeerRun::begin(const Config& config) {
   config_ = config;
-  enter(Phase::begin);
+  wait_.begin(config.run, *config.board);
   pushes_ = non_finite_ = 0;
   all_ = {};
   began_ = 0;
   if (mail_) mail_->forget();
   pulling_.clear();
-  batches_.clear();
   Node& node = bridge_.node();
   AH_LET(auto members, node.at_work(*node.newest_membership()));
   expected_ = static_cast<uint32_t>(members.size());
@@ -68,8 +68,8 @@ Status PeerRun::begin(const Config& config) {
     double nodes;
     PeerTraffic sent;
   };
-  const auto check_late = [&] { return is_check_due() ? show_awaited({}) : Status(); };
-  const InWait waiting(*this);
+  const auto check_late = [&] { return wait_.take_check() ? wait_.show({}) : Status(); };
+  const PeerWait::Scope waiting(wait_);
   Around found;
   for (;;) {
     auto result = bridge_.call<Around>(
@@ -85,7 +85,6 @@ Status PeerRun::begin(const Config& config) {
     AH_TRY(bridge_.pause("peer.run"));
   }
   before_ = found.sent;
-  counts_before_ = gate_.counts();
   mark_ = present_in(config_.run);
   gate_.begin(config_.run, 0);
   gate_.set_rule(*config_.rule, config_.sampling);
@@ -122,20 +121,19 @@ Result<bool> PeerRun::begun_elsewhere() {
 }
 
 void PeerRun::ready() {
-  enter(Phase::ready);
+  wait_.enter(Phase::ready);
   if (mark_ == present_in(config_.run)) mark_ = mark_of(config_.run, 0);
   publish_clock();
 }
 
 void PeerRun::request_pass() {
-  enter(Phase::pass);
+  wait_.enter(Phase::pass);
   gate_.request_pass(now());
-  config_.board->update(config_.run, bridge_.node().index(),
-                        [&](auto& self) { self.set_waiting(step(), bridge_.node().clock().now()); });
+  wait_.on_board([&](auto& self) { self.set_waiting(step(), bridge_.node().clock().now()); });
 }
 
 void PeerRun::fetch(std::vector<ParamKey> keys) {
-  enter(Phase::fetch);
+  wait_.enter(Phase::fetch);
   if (auto own = read(keys, mark_)) {
     std::lock_guard lock(mail_->mutex);
     mail_->fetched = std::move(own->entries);
@@ -149,7 +147,7 @@ void PeerRun::fetch(std::vector<ParamKey> keys) {
 }
 
 Status PeerRun::push(std::vector<ParamEntry> entries) {
-  enter(Phase::push);
+  wait_.enter(Phase::push);
   PeerMail::Push sent{mark_of(config_.run, step() + 1), 0, !entries.empty()};
   bool large = false;
   std::set<ParamKey> keys;
@@ -161,9 +159,8 @@ Status PeerRun::push(std::vector<ParamEntry> entries) {
     if (!keys.insert(entry.key).second) {
       return Error{Code::bad_argument, "key " + entry.key.print() + " occurs twice"};
     }
-    if (!has_non_finite(entry.value)) continue;
-    finite = false;
-    if (!config_.check_finite) continue;
+    finite = finite && !has_non_finite(entry.value);
+    if (finite || !config_.check_finite) continue;
     return Error{Code::bad_argument, "the value of key " + entry.key.print() + " in step " +
                                          std::to_string(step() + 1) + " is infinite or not a number somewhere"};
   }
@@ -195,16 +192,15 @@ void PeerRun::flush_posted() {
 bool PeerRun::may_continue() const { return waits_for_push_ ? mail_->in_flight() == 0 : mail_->has_room(); }
 
 void PeerRun::stop() {
-  enter(Phase::stop);
+  wait_.enter(Phase::stop);
   waits_for_push_ = true;
-  config_.board->update(config_.run, bridge_.node().index(),
-                        [&](auto& self) { self.set_away(bridge_.node().clock().now()); });
+  wait_.on_board([&](auto& self) { self.set_away(bridge_.node().clock().now()); });
 }
 
 // Staged updates become visible when all workers have stopped, and a Lua pull merges them now. Replies after that
 // include them.
 void PeerRun::settle() {
-  enter(Phase::settle);
+  wait_.enter(Phase::settle);
   check_staged();
 }
 
@@ -248,8 +244,6 @@ Status PeerRun::take_mail() {
   std::optional<std::vector<KeyClient::Pending>> pending;
   {
     std::lock_guard lock(mail_->mutex);
-    for (Batch& batch : mail_->pulls) batches_.push_back(std::move(batch));
-    mail_->pulls.clear();
     drawn.swap(mail_->drawn);
     states.swap(mail_->states);
     refused.swap(mail_->refused);
@@ -262,19 +256,24 @@ Status PeerRun::take_mail() {
   if (all_.included) gate_.learn(all_.least, static_cast<uint32_t>(all_.count));
   for (const PeerMail::Drawn& one : drawn) gate_.drawn(one.draw, one.sample, now());
   for (const auto& [peer, state] : states) gate_.update_peer(peer, state);
-  if (pending) AH_TRY(show_awaited(*pending));
+  if (pending) AH_TRY(wait_.show(*pending));
   return refused ? Status(*std::move(refused)) : Status();
 }
 
-void PeerRun::poll_aggregate() {
-  bridge_.post([mail = mail_](PeerService::PeerNode& peer, double now) {
-    mail->put([&](PeerMail& m) { m.all = peer.overlay.aggregate(now); }, false);
+// Requests the clocks of all workers, and this node's requests for keys without a reply if `pending`.
+void PeerRun::poll(bool pending) {
+  bridge_.post([mail = mail_, pending](PeerService::PeerNode& peer, double now) {
+    const auto change = [&](PeerMail& m) {
+      m.all = peer.overlay.aggregate(now);
+      if (pending) m.pending = peer.keys.pending();
+    };
+    mail->put(change, pending);
   });
 }
 
 void PeerRun::show_gate() {
-  const PeerGate::Counts counts = gate_.counts() - counts_before_;
-  config_.board->update(config_.run, bridge_.node().index(), [&](auto& self) {
+  const PeerGate::Counts& counts = gate_.counts();
+  wait_.on_board([&](auto& self) {
     self.refused.set(counts.refusals);
     self.passed.set(counts.decisions - counts.refusals);
   });
@@ -295,22 +294,21 @@ void PeerRun::send_gate_requests() {
   }
 }
 
-// During a partition only the side with a majority continues (host/cluster/coordinator_lease.hpp).
-bool PeerRun::leased() const {
-  Node& node = bridge_.node();
-  return node.clock().now() < node.cluster().leased_until();
-}
-
 Result<bool> PeerRun::advance() {
-  if (phase_ != Phase::none && !leased()) return false;
-  switch (phase_) {
+  if (wait_.phase() != Phase::none && !bridge_.leased()) return false;
+  switch (wait_.phase()) {
     case Phase::begin: return advance_begin();
-    case Phase::ready: return advance_ready();
+    case Phase::ready:
+      if (!all_are(mark_of(config_.run, 0))) return false;
+      began_ = bridge_.node().clock().now();
+      return true;
     case Phase::pass: return advance_pass();
     case Phase::fetch: return advance_fetch();
     case Phase::push: return advance_push();
-    case Phase::stop: return advance_stop();
-    case Phase::settle: return advance_settle();
+    case Phase::stop:
+      return may_continue() && publish_until(stopped_in(config_.run, step()), stopped_in(config_.run, 0));
+    case Phase::settle:
+      return mail_->is_merged() && publish_until(settled_in(config_.run, step()), settled_in(config_.run, 0));
     case Phase::none: break;
   }
   return true;
@@ -325,31 +323,24 @@ bool PeerRun::advance_begin() {
   return true;
 }
 
-bool PeerRun::advance_ready() {
-  if (!all_are(mark_of(config_.run, 0))) return false;
-  began_ = bridge_.node().clock().now();
-  return true;
-}
-
 bool PeerRun::advance_pass() {
   if (gate_.waiting()) return false;
   gate_.start(now());
-  config_.board->update(config_.run, bridge_.node().index(),
-                        [&](auto& self) { self.set_working(bridge_.node().clock().now()); });
+  wait_.on_board([&](auto& self) { self.set_working(bridge_.node().clock().now()); });
   publish_clock(false);
   return true;
 }
 
 Result<bool> PeerRun::advance_fetch() {
-  std::optional<Result<std::vector<ParamEntry>>> fetched;
-  {
-    std::lock_guard lock(mail_->mutex);
-    fetched = std::exchange(mail_->fetched, std::nullopt);
-  }
-  if (!fetched) return false;
-  if (!fetched->ok()) return fetched->error();
-  entries_ = std::move(**fetched);
+  std::lock_guard lock(mail_->mutex);
+  if (!mail_->fetched) return false;
+  if (!mail_->fetched->ok()) return mail_->fetched->error();
   return true;
+}
+
+std::vector<ParamEntry> PeerRun::take_entries() {
+  std::lock_guard lock(mail_->mutex);
+  return **std::exchange(mail_->fetched, std::nullopt);
 }
 
 bool PeerRun::advance_push() {
@@ -359,28 +350,65 @@ bool PeerRun::advance_push() {
   return true;
 }
 
-bool PeerRun::advance_stop() {
-  if (!may_continue()) return false;
-  publish_mark(stopped_in(config_.run, step()));
-  return all_.included && all_.least >= stopped_in(config_.run, 0);
-}
-
-bool PeerRun::advance_settle() {
-  if (!mail_->is_merged()) return false;
-  publish_mark(settled_in(config_.run, step()));
-  // The others may have continued to the end without this node: then their clocks no longer change.
-  return all_.included && all_.least >= settled_in(config_.run, 0);
-}
-
-void PeerRun::publish_mark(Mark mark) {
-  if (mark_ >= mark) return;
-  mark_ = mark;
-  publish_clock();
+// Publishes the mark. True: the marks of all workers are at least `least`. The others may have continued to the end
+// without this node: then their clocks no longer change.
+bool PeerRun::publish_until(Mark mark, Mark least) {
+  if (mark_ < mark) {
+    mark_ = mark;
+    publish_clock();
+  }
+  return all_.included && all_.least >= least;
 }
 
 bool PeerRun::all_are(Mark mark) const {
   const uint32_t live = bridge_.node().newest_membership()->size();
   return all_.included && all_.count >= std::min(expected_, live) && all_.least >= mark;
+}
+
+Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
+  Node& node = bridge_.node();
+  const Phase phase = wait_.phase();
+  const PeerWait::Scope waiting(wait_);
+  for (;;) {
+    AH_TRY(take_mail());
+    if (auto batch = mail_->take_pull()) {
+      for (const PullEntry& entry : *batch) pulling_.push_back(entry.key);
+      invalidate_reads();
+      return batch;
+    }
+    const bool led = bridge_.leased();
+    if (phase == Phase::pass && led) {
+      AH_TRY(gate_.poll(now()));
+      show_gate();
+      send_gate_requests();
+    }
+    const Result<bool> done = advance();
+    if (!done) return done.error();
+    if (*done) {
+      send_gate_requests();
+      return std::optional<Batch>();
+    }
+    swapped_ = false;
+    if (wait_.take_check()) poll(true);
+    double due = wait_.next_check();
+    if (phase == Phase::pass) due = std::min(due, began_ + gate_.next_time());
+    const bool clocks = phase == Phase::pass || phase >= Phase::stop;
+    if (phase <= Phase::ready || (clocks && !all_.included)) {
+      poll(false);  // a change of the count alone is not reported
+      due = std::min(due, node.clock().now() + kPollInterval);
+    }
+    if (phase == Phase::settle) {
+      check_staged();
+      due = std::min(due, node.clock().now() + kPollInterval);
+    }
+    flush_posted();
+    const uint64_t epoch = node.cluster().epoch();
+    const auto something = [&] {
+      return mail_->unread.load() || swapped_ || node.cluster().epoch() != epoch || bridge_.leased() != led;
+    };
+    const Status waited = node.wait_until(something, {}, wait_.name(), due);
+    if (!waited.ok() && waited.error().code != Code::timeout) return waited.error();
+  }
 }
 
 Status PeerRun::answer_pull(std::vector<ParamEntry> values) {
@@ -397,7 +425,7 @@ Status PeerRun::answer_pull(std::vector<ParamEntry> values) {
   bridge_.post([values = std::move(values)](PeerService::PeerNode& peer, double) {
     (void)peer.keys.holder().answer_pull(values);  // cannot fail: the keys were checked above
   });
-  if (phase_ == Phase::settle) settle();
+  if (wait_.phase() == Phase::settle) settle();
   return {};
 }
 
@@ -423,9 +451,9 @@ Result<PeerSummary> PeerRun::end() {
     reply(peer.sent);
   });
   if (!sent) return sent.error();
-  phase_ = Phase::none;
+  wait_.enter(Phase::none);
   config_.board->end_of_peers(config_.run);
-  const PeerGate::Counts counts = gate_.counts() - counts_before_;
+  const PeerGate::Counts& counts = gate_.counts();
   return PeerSummary{completed(all_.least), all_.sum,     seconds(),      non_finite_,
                      counts.decisions,      counts.draws, *sent - before_};
 }

@@ -10,16 +10,13 @@
 //    stop                                 wait         until all have stopped
 //    settle                               wait         until no update is missing anywhere
 
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "host/base/non_copyable.hpp"
-#include "host/cluster/look/barrier_board.hpp"
-#include "host/engine/peer/peer_bridge.hpp"
-#include "host/engine/peer/peer_gate.hpp"
 #include "host/engine/peer/peer_mail.hpp"
+#include "host/engine/peer/peer_wait.hpp"
 
 namespace actorhost {
 
@@ -47,7 +44,7 @@ class PeerRun : private NonCopyable {
   };
   using Batch = std::vector<PullEntry>;
 
-  explicit PeerRun(PeerBridge& bridge) : bridge_(bridge), gate_(bridge.node().index()) {}
+  explicit PeerRun(PeerBridge& bridge) : bridge_(bridge), gate_(bridge.node().index()), wait_(bridge, gate_, all_) {}
 
   // Values, at any time.
 
@@ -69,7 +66,8 @@ class PeerRun : private NonCopyable {
   void ready();
   void request_pass();
   void fetch(std::vector<ParamKey> keys);
-  std::vector<ParamEntry> take_entries() { return std::move(entries_); }
+  /// The values, after `fetch` has completed.
+  std::vector<ParamEntry> take_entries();
   /// Completes the step once the push is in flight: later fetches include it, and the clock visible to others increases
   /// when it is acknowledged. For a Lua merge or large tensors, `wait` blocks until the acknowledgement.
   /// Code::bad_argument: a duplicate key, or a non-finite value under check_finite.
@@ -94,77 +92,46 @@ class PeerRun : private NonCopyable {
   Result<PeerSummary> end();
 
  private:
-  enum class Phase : uint8_t { none, begin, ready, pass, fetch, push, stop, settle };
+  using Phase = PeerWait::Phase;
 
-  /// Marks the node as waiting in the run for the lifetime of this object.
-  class InWait : private NonCopyable {
-   public:
-    explicit InWait(PeerRun& run);
-    ~InWait();
-
-   private:
-    static constexpr EngineCall kCall{Cause::peer, "peer.run"};
-    PeerRun& run_;
-    const Activity activity_;
-  };
-
-  void enter(Phase phase);
   void invalidate_reads() noexcept;
   std::optional<LedValues> read(const std::vector<ParamKey>& keys, Mark mark);
   void publish_clock(bool soon = true);
   Status take_mail();
   void send_gate_requests();
-  void poll_aggregate();
+  void poll(bool pending);
   bool all_are(Mark mark) const;
-  bool leased() const;
   void check_staged();
   /// Takes the next action of the phase, if it is time. True: the phase has ended.
   Result<bool> advance();
   bool advance_begin();
-  bool advance_ready();
   bool advance_pass();
   Result<bool> advance_fetch();
   bool advance_push();
-  bool advance_stop();
-  bool advance_settle();
-  void publish_mark(Mark mark);
+  bool publish_until(Mark mark, Mark least);
   bool may_continue() const;
-  bool is_check_due();
-  void request_awaited();
-  Status show_awaited(const std::vector<KeyClient::Pending>& pending);
-  void await_workers(std::vector<NodeId> ids);
-  std::string describe_slowest() const;
   void flush_posted();
   void show_gate();
   double now() const { return seconds(); }
-  const char* phase_name() const noexcept;
 
   PeerBridge& bridge_;
   Config config_;
   PeerGate gate_;
   std::shared_ptr<PeerMail> mail_;
-  Phase phase_ = Phase::none;
-  double since_ = 0;             // start of the phase, shifted by this node's own pulls
-  double left_ = 0;              // end of the last wait
-  double next_check_ = 0;        // next check of the workers that this node waits for
-  bool logged_ = false;          // the log has named them
-  std::vector<NodeId> awaited_;  // as shown
-  Mark mark_ = 0;                // this node's clock, without unacknowledged pushes
+  Mark mark_ = 0;  // this node's clock, without unacknowledged pushes
   Aggregate all_;
+  PeerWait wait_;
   uint32_t expected_ = 1;  // participating workers
   uint64_t pushes_ = 0;    // of this node, acknowledged and not empty
   bool posted_ = false;    // posted calls for which the courier has not been woken
   bool waits_for_push_ = false;
   uint64_t non_finite_ = 0;
   double began_ = 0;
-  std::deque<Batch> batches_;
   std::vector<ParamKey> pulling_;
   std::shared_ptr<LedState> state_;
   uint64_t led_ = 0;
-  std::vector<ParamEntry> entries_;
   bool swapped_ = false;  // the rule was replaced during a wait
-  PeerTraffic before_;    // before this run, like the next
-  PeerGate::Counts counts_before_;
+  PeerTraffic before_;    // sent before this run
 };
 
 }  // namespace actorhost
