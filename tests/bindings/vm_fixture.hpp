@@ -13,7 +13,7 @@
 #include "bindings/vm/vm.hpp"
 #include "tests/integration/process.hpp"
 
-namespace actorhost::testing {
+namespace actorhost::test {
 
 class TableModules final : public ModuleSource {
  public:
@@ -75,4 +75,4 @@ struct VmFixture {
   std::unique_ptr<Vm> vm;
 };
 
-}  // namespace actorhost::testing
+}  // namespace actorhost::test

@@ -1,12 +1,7 @@
 // actor.average as scripts use it: on threads, processes and hosts, and under failures.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 TEST_CASE("workers that start different averagings get an error with both ranks and both lines") {
   struct Misfit {

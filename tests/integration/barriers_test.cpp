@@ -1,10 +1,5 @@
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

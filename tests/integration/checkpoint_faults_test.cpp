@@ -1,14 +1,7 @@
 // Checkpoints of the parameter server: unwritable folders and damaged files.
 
-#include <filesystem>
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 TEST_CASE("a run with an unwritable checkpoint folder exits with 4 before the job starts") {
   const JobFolder folder;

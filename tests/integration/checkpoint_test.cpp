@@ -1,19 +1,8 @@
 // Jobs that save their own state (actor.checkpoint, iterate's checkpoint=) and resume from it: with any number of
 // ranks, in threads, processes and hosts, and after kill -9 at any moment.
 
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <random>
-#include <thread>
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,19 +1,11 @@
 // Chunks of Lua on the nodes of a run, and the commands that change a run.
 
-#include <csignal>
-#include <cstdlib>
-#include <fstream>
-#include <random>
-#include <thread>
-
 #include <unistd.h>
 
 #include "host/cluster/cluster_messages.hpp"
 #include "tests/integration/observer.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
 using nlohmann::json;
 
 namespace {

@@ -1,14 +1,7 @@
 // Collectives as scripts call them: against a plain model, on threads, processes and hosts, and under failures.
 
-#include <array>
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 TEST_CASE("a mismatched collective ends the run if no script catches its error") {
   const Words nodes = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});

@@ -1,21 +1,12 @@
 // The one table of callbacks that param.run and peer.run take: ctx in every callback, keys divided by ctx.owns, options
 // that peers refuse, and training that outlives a host or a link.
 
-#include <algorithm>
 #include <chrono>
-#include <csignal>
-#include <fstream>
 #include <regex>
-#include <thread>
-
-#include <catch2/catch.hpp>
 
 #include "host/base/random.hpp"
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,20 +1,9 @@
 // Peer runs whose coordinators are killed at random moments, one after another, and hosts that join through a surviving
 // host. ACTORHOST_TEST_KILLS=50 kills that often; ACTORHOST_TEST_SEED repeats the moments.
 
-#include <algorithm>
-#include <csignal>
-#include <cstdlib>
-#include <set>
-#include <thread>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/random.hpp"
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

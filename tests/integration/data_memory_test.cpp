@@ -1,11 +1,7 @@
 // How much of --memory the reading of data sets takes.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 TEST_CASE("a LIBSVM file whose dense matrix exceeds a node's share of --memory is refused, and read as sparse") {
   const JobFolder folder;

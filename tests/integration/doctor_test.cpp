@@ -1,18 +1,13 @@
 // actorhost doctor: its findings about a machine and its problems.
 
-#include <filesystem>
 #include <regex>
 
-#include <catch2/catch.hpp>
 #include <netinet/in.h>
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
 
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

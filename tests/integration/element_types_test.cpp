@@ -1,12 +1,8 @@
 // Tensors of integers and booleans between nodes: engines that only carry or sum them accept them, and engines that
 // need floats refuse them by name.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 TEST_CASE("engines carry every element type, and name the types that they do not compute with") {
   const JobFolder folder;

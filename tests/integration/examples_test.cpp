@@ -1,18 +1,10 @@
-#include <algorithm>
-#include <fstream>
 #include <iterator>
-#include <random>
 #include <regex>
-#include <string>
-
-#include <catch2/catch.hpp>
 
 #include "tests/integration/images.hpp"
 #include "tests/integration/jobs.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
 using Catch::EndsWith;
 using Catch::Matches;
 using Catch::StartsWith;

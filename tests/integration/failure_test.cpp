@@ -1,16 +1,7 @@
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
-#include <catch2/catch.hpp>
 #include <sys/stat.h>
 
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 TEST_CASE("the run does not wait for a killed host, and other hosts do its batch") {
   const JobFolder folder;

@@ -1,12 +1,8 @@
 // Compression filters of param.run: a least-squares job whose workers have different data. `w` is the fitted value,
 // `wide` is large enough to be split over servers, `small` and `plain` are not filtered.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,16 +1,9 @@
 // Folders owned by one run at a time: checkpoint folders, and folders where the processes of --isolate meet.
 
-#include <csignal>
-#include <filesystem>
-
-#include <catch2/catch.hpp>
 #include <sys/stat.h>
 
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace fs = std::filesystem;
 

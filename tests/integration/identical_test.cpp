@@ -1,11 +1,7 @@
-#include <catch2/catch.hpp>
-
 #include "host/kernel/kernels.hpp"
 #include "tests/integration/images.hpp"
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

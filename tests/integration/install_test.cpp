@@ -1,14 +1,10 @@
 // The installation of cmake --install, used from outside the tree: the program, and the package in a program that
 // embeds it.
 
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,16 +1,10 @@
 // Ctrl-C: any run ends within about a second, with exit code 130, and its completed checkpoints are on disk.
 
-#include <csignal>
 #include <regex>
-
-#include <catch2/catch.hpp>
 
 #include "tests/integration/images.hpp"
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

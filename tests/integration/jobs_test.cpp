@@ -3,13 +3,9 @@
 
 #include "tests/integration/jobs.hpp"
 
-#include <sstream>
 #include <stdexcept>
 
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

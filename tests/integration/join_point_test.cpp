@@ -1,14 +1,7 @@
 // Hosts that join a job of collectives late, and are admitted at its join_point.
 
-#include <csignal>
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,22 +1,11 @@
 // A process killed or a link cut at a random moment: all survivors see the same end of every call. No survivor mixes
 // rounds, waits forever or reports a mismatch. ACTORHOST_TEST_KILLS=1000 sets the number of kills.
 
-#include <algorithm>
-#include <array>
-#include <csignal>
-#include <cstdlib>
-#include <fstream>
 #include <regex>
-#include <set>
-#include <thread>
-
-#include <catch2/catch.hpp>
 
 #include "host/base/random.hpp"
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,14 +1,7 @@
 // Runs under other launchers, if installed: two jobs of one script that start at once do not mix.
 
-#include <cstdlib>
-#include <optional>
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

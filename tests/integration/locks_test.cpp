@@ -1,12 +1,7 @@
 // collective.lock, and partitions shared under locks, in whole runs.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 TEST_CASE("an error under a lock propagates unchanged") {
   const JobFolder folder;

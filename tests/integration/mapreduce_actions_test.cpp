@@ -1,12 +1,8 @@
 // Actions of map-reduce and the narrow operations, compared with plain Lua on the same rows, and the error messages of
 // tasks.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 TEST_CASE("a seeded sample is the same for any number of nodes") {
   const JobFolder folder;

@@ -1,17 +1,9 @@
 // mr.load over https: servers with trusted and untrusted certificates.
 
-#include <map>
-#include <memory>
 #include <utility>
-#include <vector>
-
-#include <catch2/catch.hpp>
 
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

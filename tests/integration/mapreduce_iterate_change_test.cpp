@@ -1,13 +1,7 @@
 // dataset:iterate while workers join and leave: the assignment of partitions, and the counted contributions.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-
-using Catch::Contains;
+#include "tests/test.hpp"
 
 TEST_CASE("a host that joins late takes over partitions of an iterate") {
   const JobFolder folder;

@@ -1,13 +1,7 @@
 // dataset:iterate under barrier rules: against a plain loop, with workers that are slow, die or join late.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,13 +1,9 @@
 // mr.load: files and URLs of every kind, and the errors of unreadable sources.
 
-#include <catch2/catch.hpp>
-
 #include "host/data/file/packed_writer.hpp"
 #include "tests/integration/http_server.hpp"
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

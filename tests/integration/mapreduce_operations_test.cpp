@@ -1,16 +1,10 @@
 // The operations of map-reduce: each by example, and random pipelines against a model in Lua, for several numbers of
 // nodes, with rows in memory and on disk.
 
-#include <fstream>
 #include <iterator>
-#include <sstream>
-
-#include <catch2/catch.hpp>
 
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 TEST_CASE("rows from Lua tables have the same order for any order of pairs and any number of nodes") {
   std::string first;

@@ -1,14 +1,7 @@
 // Retained rows: persist, cache, unpersist and checkpoint; which rows are recomputed after the loss of a worker.
 
-#include <map>
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

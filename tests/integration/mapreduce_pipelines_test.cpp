@@ -1,15 +1,8 @@
 // Random pipelines (mapreduce_model.lua) on one VM and elsewhere: each matches a model, in the same order, and plans
 // that differ are refused.
 
-#include <cstdlib>
-#include <set>
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,15 +1,7 @@
 // Dataset:save: the content of the folder, which is written once, and completely or not at all.
 
-#include <csignal>
-#include <optional>
-#include <set>
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

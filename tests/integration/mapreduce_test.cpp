@@ -1,13 +1,7 @@
 // Map-reduce as a user runs it, with a worker lost in the middle; jobs/mapreduce.lua has the other cases.
 
-#include <csignal>
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 TEST_CASE("k-means with a worker killed in iteration 5 of 10 gives the same centroids") {
   const JobFolder folder;

@@ -1,13 +1,9 @@
 // Engines release memory that they allocate repeatedly. tests/bench/soak.lua shows the same over a long time.
 
-#ifndef ACTORHOST_SANITIZED  // sanitizers retain freed memory for a while
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
-using namespace actorhost::test;
+#ifndef ACTORHOST_SANITIZED  // sanitizers retain freed memory for a while
 
 namespace {
 

@@ -1,18 +1,9 @@
 // The examples that train a convolutional net: mnist_cnn.lua and mnist_barriers.lua.
 
-#include <map>
-#include <sstream>
-#include <string>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/images.hpp"
 #include "tests/integration/jobs.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
 using Catch::Matches;
 using Catch::StartsWith;
 

@@ -1,14 +1,7 @@
 // k-means and topic models of examples/models beside plain loops.
 
-#include <string>
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,14 +1,7 @@
 // The four models of computation of examples/models: they reach the same error, and each provides its guarantees.
 
-#include <string>
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,12 +1,7 @@
 // Unknown names that only a node can detect: fields, methods, contexts, flags, commands.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 TEST_CASE("an unknown field, method or context field is an error that names the nearest at the script's line") {
   const JobFolder folder;

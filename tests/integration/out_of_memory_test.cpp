@@ -1,13 +1,8 @@
 // A rank without memory for a collective gets an error that its script can catch: the other ranks get it in the same
 // call, and the next call works.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 #ifndef ACTORHOST_SANITIZED  // sanitizers take much address space
 

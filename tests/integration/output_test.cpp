@@ -1,16 +1,7 @@
 // The output of scripts, and the reports of their errors.
 
-#include <csignal>
-#include <filesystem>
-#include <map>
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 TEST_CASE("io.write prints like print: whole lines, on the first rank only") {
   const JobFolder folder;

@@ -1,19 +1,14 @@
 // The page of a run in a browser, its flags, and recorded runs.
 
 #include <chrono>
-#include <csignal>
-#include <thread>
-
-#include <catch2/catch.hpp>
 
 #include "host/base/outside_json.hpp"
 #include "host/page/state_fields.hpp"
 #include "tests/host/page/sample_state.hpp"
 #include "tests/integration/chromium.hpp"
 #include "tests/integration/jobs.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
-using namespace actorhost::test;
 using nlohmann::json;
 
 namespace {

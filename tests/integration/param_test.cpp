@@ -1,13 +1,8 @@
 // The interface of param.run besides its rules: values by several keys, the output of callbacks on servers, the
 // original names.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

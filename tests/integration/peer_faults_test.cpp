@@ -1,13 +1,8 @@
 // Hosts of a peer run that die with copies of keys and with unmerged updates.
 
-#include <catch2/catch.hpp>
-
 #include "host/base/random.hpp"
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

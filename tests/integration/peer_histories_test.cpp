@@ -1,12 +1,8 @@
 // Rounds of the history checker (tests/bench/peer_histories.lua): hosts of peers in network namespaces, with a cut
 // link.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 TEST_CASE("when one of three hosts is cut off for 7 s, it exits with 3, and the others continue with one history") {
   if (!networks_can_be_made()) {

@@ -1,15 +1,9 @@
 // Runs of the peer-to-peer engine: steps, barriers and updates in whole jobs.
 
-#include <csignal>
-
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,24 +1,13 @@
 #include "tests/integration/process.hpp"
 
 #include <cerrno>
-#include <csignal>
-#include <memory>
-#include <set>
-#include <string>
-#include <vector>
 
 #include <arpa/inet.h>
-#include <catch2/catch.hpp>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-using actorhost::ends_within;
-using actorhost::FreePort;
-using actorhost::Process;
-using actorhost::read_text;
-using actorhost::run_program;
-using actorhost::TempDir;
+#include "tests/test.hpp"
 
 namespace {
 

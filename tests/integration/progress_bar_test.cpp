@@ -1,12 +1,7 @@
 // The progress bar, in a terminal of a given width and without a terminal.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

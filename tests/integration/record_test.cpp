@@ -1,18 +1,12 @@
 // --record: the content of a run's trace, in threads, processes and hosts, and for any end of the run. actor.trace
 // reads the traces, and refuses impossible traces (non-consecutive steps, decreasing times).
 
-#include <algorithm>
-#include <csignal>
 #include <regex>
 
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

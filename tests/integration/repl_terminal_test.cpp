@@ -1,10 +1,7 @@
 // `actorhost repl` in a terminal.
 
 #include "tests/integration/terminal.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 TEST_CASE("a console in a terminal: several lines, completion, output of other nodes, errors, interruption") {
   if (!Terminal::can_be()) return;

@@ -1,14 +1,10 @@
 // `actorhost repl` without a terminal: -e, -f, standard input, --json; attached to runs, and with its own cluster.
 
-#include <csignal>
-
 #include <nlohmann/json.hpp>
 
 #include "tests/integration/jobs.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
 using nlohmann::json;
 
 namespace {

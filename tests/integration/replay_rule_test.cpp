@@ -1,15 +1,9 @@
 // The same decisions on a cluster and in an evaluator: a rule file records each view of a real run, and its decision.
 // The views are then passed to a fresh evaluator of the same rule in a VM of its own, which must decide the same.
 
-#include <sstream>
-
-#include <catch2/catch.hpp>
-
 #include "tests/bindings/vm_fixture.hpp"
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 
@@ -26,7 +20,7 @@ struct Replayed {
 Replayed replay(const std::string& rule, const std::filesystem::path& notes, int seed) {
   VmConfig config;
   config.args = {rule, notes.string(), std::to_string(seed)};
-  actorhost::testing::VmFixture lua(std::move(config));
+  actorhost::test::VmFixture lua(std::move(config));
   lua.run(job_text("replay_rule_replay.lua"));
   Replayed out;
   std::istringstream(lua.lines.at(0)) >> out.evaluations >> out.passes >> out.different;

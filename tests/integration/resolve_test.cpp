@@ -1,15 +1,9 @@
 // Names of coordinators that become known late, like names of pods, and IPv6 addresses.
 
-#include <csignal>
-
-#include <catch2/catch.hpp>
 #include <unistd.h>
 
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

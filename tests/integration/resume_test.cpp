@@ -2,18 +2,9 @@
 // barrier rule and merge policy, with any number of servers and workers. ACTORHOST_TEST_KILLS=20 sets the number of
 // kills.
 
-#include <csignal>
-#include <cstdlib>
-#include <thread>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/random.hpp"
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,15 +1,10 @@
 // The sections of `status --json` besides the nodes: barrier, keys, links, stages, members, log, series, histograms.
 
-#include <csignal>
-
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tests/integration/jobs.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
 using nlohmann::json;
 
 namespace {

@@ -1,12 +1,7 @@
 // Protection from other users: they must not read the token of a run, nor control the terminal that shows its errors.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 TEST_CASE("the token of isolated processes is neither in their environment nor in their command line") {
   const JobFolder folder;

@@ -1,12 +1,7 @@
 // A second param.run gets its own servers, in any state of the first run's servers.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 TEST_CASE("slow servers delay the next run, but no process declares their host failed") {
   const JobFolder folder;

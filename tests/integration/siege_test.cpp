@@ -1,21 +1,14 @@
 // Strangers at the port of a run: it neither stops nor grows, and its result is right.
 
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
-#include <fstream>
 #include <mutex>
-#include <thread>
-
-#include <catch2/catch.hpp>
 
 #include "host/base/random.hpp"
 #include "host/wire/frame.hpp"
 #include "tests/host/net/raw_socket.hpp"
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

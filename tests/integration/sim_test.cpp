@@ -1,16 +1,9 @@
 // `actorhost sim` for a user: tables, processes, resumed sweeps, misbehaving rules, usage errors.
 
-#include <cmath>
-#include <csignal>
-
-#include <catch2/catch.hpp>
 #include <sys/stat.h>
 
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,16 +1,8 @@
 // Processes stopped until they are declared failed, and then continued: the others continue without them, and they end
 // by themselves with a reason.
 
-#include <csignal>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

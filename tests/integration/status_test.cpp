@@ -1,15 +1,10 @@
 // `actorhost status` and `top` on runs of this machine and of other machines.
 
-#include <csignal>
-#include <fstream>
-
 #include <nlohmann/json.hpp>
 
 #include "tests/integration/jobs.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
 using nlohmann::json;
 
 namespace {

@@ -1,13 +1,8 @@
 // Barrier rules between the steps of collective jobs and of averaging: no worker passes against the rule, and a slow
 // worker delays only the workers that the rule names.
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 TEST_CASE("a rule that needs all workers together is refused by name in collective jobs") {
   const JobFolder folder;

@@ -1,17 +1,10 @@
 // SIGTERM, the signal by which Slurm, Kubernetes and pre-emption end a run: the run writes a last checkpoint, then
 // exits with 143.
 
-#include <csignal>
-#include <filesystem>
 #include <regex>
 
-#include <catch2/catch.hpp>
-
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,18 +1,11 @@
 // --threads-per-node: the threads of large products on each node.
 
-#include <algorithm>
-#include <map>
-#include <thread>
-
-#include <catch2/catch.hpp>
 #include <sched.h>
 
 #include "host/base/allowance.hpp"
 #include "tests/integration/images.hpp"
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

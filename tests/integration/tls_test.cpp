@@ -1,15 +1,8 @@
 // Runs over tls+tcp://, with certificates made for each test.
 
-#include <csignal>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/net/raw_socket.hpp"
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,13 +1,7 @@
 // `actorhost top` in a terminal.
 
-#include <algorithm>
-#include <csignal>
-
 #include "tests/integration/terminal.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

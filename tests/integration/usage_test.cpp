@@ -1,21 +1,15 @@
 // Bad input: each case has a message with the cause, and the right exit code.
 
-#include <algorithm>
-#include <fstream>
 #include <regex>
 
 #include <arpa/inet.h>
-#include <catch2/catch.hpp>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/integration/images.hpp"
 #include "tests/integration/jobs.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,18 +1,11 @@
 // Rules written in Lua, driven as the engines drive them: the same answers as the native rules, errors, swapping.
 #include "bindings/modules/engine/barrier_api.hpp"
 
-#include <set>
-
-#include <catch2/catch.hpp>
-
 #include "bindings/vm/vm.hpp"
 #include "host/base/random.hpp"
 #include "tests/bindings/vm_fixture.hpp"
 #include "tests/host/barrier/progress_rules.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using actorhost::testing::VmFixture;
+#include "tests/test.hpp"
 
 namespace {
 

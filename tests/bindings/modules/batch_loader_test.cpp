@@ -1,15 +1,9 @@
 #include "bindings/modules/array/batch_loader.hpp"
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <future>
-#include <memory>
-#include <vector>
 
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

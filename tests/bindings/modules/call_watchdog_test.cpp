@@ -2,13 +2,9 @@
 
 #include <condition_variable>
 #include <mutex>
-#include <vector>
-
-#include <catch2/catch.hpp>
 
 #include "host/base/clock.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

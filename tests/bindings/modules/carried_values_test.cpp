@@ -3,11 +3,7 @@
 #include "bindings/modules/array/lua_tensor.hpp"
 #include "tests/bindings/vm_fixture.hpp"
 #include "tests/host/cluster/hostile_bytes.hpp"
-
-using namespace actorhost;
-using actorhost::testing::text_of_script;
-using actorhost::testing::VmFixture;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

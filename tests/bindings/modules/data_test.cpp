@@ -1,18 +1,12 @@
 // actor.data in several Lua states of one process.
 
-#include <filesystem>
-#include <fstream>
-#include <string>
-
-#include <catch2/catch.hpp>
 #include <unistd.h>
 
 #include "bindings/modules/array/lua_data.hpp"
 #include "host/data/content/data_cache.hpp"
 #include "tests/bindings/vm_fixture.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
-using actorhost::testing::VmFixture;
 namespace fs = std::filesystem;
 
 namespace {

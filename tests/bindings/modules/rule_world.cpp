@@ -4,7 +4,7 @@
 
 #include "tests/integration/process.hpp"
 
-namespace actorhost::testing {
+namespace actorhost::test {
 
 namespace {
 
@@ -78,4 +78,4 @@ std::string difference(const std::vector<Evaluation>& one, const std::vector<Eva
   return std::to_string(one.size()) + " evaluations, " + std::to_string(other.size());
 }
 
-}  // namespace actorhost::testing
+}  // namespace actorhost::test

@@ -9,7 +9,7 @@
 #include "bindings/modules/engine/barrier_api.hpp"
 #include "tests/bindings/vm_fixture.hpp"
 
-namespace actorhost::testing {
+namespace actorhost::test {
 
 /// A rule's input and its answer. `text` names the fields.
 struct Evaluation {
@@ -38,4 +38,4 @@ class RuleWorld {
 /// The first difference; empty when both are equal and of one length.
 std::string difference(const std::vector<Evaluation>& one, const std::vector<Evaluation>& other);
 
-}  // namespace actorhost::testing
+}  // namespace actorhost::test

@@ -3,22 +3,12 @@
 // replayed into the parameter server's controller, whose rule is another evaluator in another VM. Both rules must have
 // the same inputs and answers, decision by decision and bit for bit.
 
-#include <algorithm>
-#include <set>
-
-#include <catch2/catch.hpp>
-
 #include "host/engine/param/controller.hpp"
 #include "host/sim/admission_rule.hpp"
 #include "host/sim/simulation.hpp"
 #include "tests/bindings/modules/rule_world.hpp"
 #include "tests/integration/process.hpp"
-
-using namespace actorhost;
-using actorhost::testing::difference;
-using actorhost::testing::Evaluation;
-using actorhost::testing::RuleWorld;
-using actorhost::testing::VmFixture;
+#include "tests/test.hpp"
 
 namespace {
 

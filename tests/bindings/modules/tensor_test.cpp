@@ -1,12 +1,6 @@
-#include <numeric>
-#include <thread>
-
 #include "bindings/modules/array/lua_tensor.hpp"
 #include "tests/bindings/vm_fixture.hpp"
-
-using namespace actorhost;
-using actorhost::testing::text_of_script;
-using actorhost::testing::VmFixture;
+#include "tests/test.hpp"
 
 namespace {
 

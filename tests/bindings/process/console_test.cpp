@@ -2,17 +2,14 @@
 
 #include "bindings/process/console.hpp"
 
-#include <array>
 #include <chrono>
 #include <cstdio>
-#include <string>
 #include <utility>
 
-#include <catch2/catch.hpp>
 #include <fcntl.h>
 #include <unistd.h>
 
-using actorhost::Console;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -3,9 +3,7 @@
 
 #include <utility>
 
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("the rule file in --barrier is found, also within other rules") {
   const std::pair<const char*, const char*> specs[] = {

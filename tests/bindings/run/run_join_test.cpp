@@ -2,12 +2,8 @@
 #include "bindings/run/run_join.hpp"
 
 #include <deque>
-#include <functional>
 
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

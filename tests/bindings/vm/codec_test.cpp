@@ -1,18 +1,7 @@
-#include <cstdlib>
-#include <cstring>
-
 #include "bindings/vm/lua_codec.hpp"
 #include "host/base/random.hpp"
 #include "tests/bindings/vm_fixture.hpp"
-
-using actorhost::check_value;
-using actorhost::Code;
-using actorhost::decode_value;
-using actorhost::encode_value;
-using actorhost::hash_value;
-using actorhost::Rng;
-using actorhost::testing::VmFixture;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

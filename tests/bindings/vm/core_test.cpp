@@ -1,10 +1,6 @@
-#include <numeric>
-
 #include "host/base/random.hpp"
 #include "tests/bindings/vm_fixture.hpp"
-
-using actorhost::Rng;
-using actorhost::testing::VmFixture;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,16 +1,8 @@
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 
 #include "tests/bindings/vm_fixture.hpp"
-
-using actorhost::Code;
-using actorhost::guarded;
-using actorhost::Vm;
-using actorhost::VmConfig;
-using actorhost::testing::text_of_script;
-using actorhost::testing::VmFixture;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -3,15 +3,8 @@
 #include <stdexcept>
 
 #include "tests/bindings/vm_fixture.hpp"
+#include "tests/test.hpp"
 
-using actorhost::Code;
-using actorhost::Error;
-using actorhost::guarded;
-using actorhost::LuaRef;
-using actorhost::Vm;
-using actorhost::testing::text_of_script;
-using actorhost::testing::VmFixture;
-using Catch::Contains;
 using Catch::Equals;
 using TextLines = std::vector<std::string>;
 

@@ -1,14 +1,8 @@
 #include "host/barrier/gate.hpp"
 
-#include <algorithm>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/random.hpp"
 #include "tests/host/barrier/progress_rules.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

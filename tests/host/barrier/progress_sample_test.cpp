@@ -1,15 +1,7 @@
 #include "host/barrier/progress_sample.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <set>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/barrier/progress_rules.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,13 +1,7 @@
 #include "host/barrier/progress.hpp"
 
-#include <algorithm>
-#include <map>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/random.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,19 +1,9 @@
 #include "host/base/allowance.hpp"
 
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <thread>
-
-#include <catch2/catch.hpp>
 #include <sched.h>
 
 #include "tests/integration/process.hpp"
-
-using actorhost::Allowance;
-using actorhost::allowance_of;
-using actorhost::MachineSize;
-using actorhost::own_allowance;
+#include "tests/test.hpp"
 
 namespace {
 

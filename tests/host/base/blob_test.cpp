@@ -1,11 +1,6 @@
 #include "host/base/blob.hpp"
 
-#include <algorithm>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("a blob extends only by the bytes directly behind it in the same block") {
   const Blob block = Blob::copy_of("abcdef");

@@ -1,10 +1,6 @@
 #include "host/base/block_cache.hpp"
 
-#include <cstring>
-#include <thread>
-#include <vector>
-
-#include <catch2/catch.hpp>
+#include "tests/test.hpp"
 
 namespace actorhost {
 
@@ -13,8 +9,6 @@ struct BlockCacheTest {
 };
 
 }  // namespace actorhost
-
-using namespace actorhost;
 
 namespace {
 

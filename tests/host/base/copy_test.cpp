@@ -1,13 +1,7 @@
 #include "host/base/copy.hpp"
 
-#include <algorithm>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/random.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("copy_bytes copies exactly the given bytes at every start and end") {
   const uint64_t seed = 1;

@@ -1,14 +1,9 @@
 // Data for observers of a run: histograms, series of reports, the newest lines of the log.
 
-#include <cmath>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/histogram.hpp"
 #include "host/base/log.hpp"
 #include "host/base/series.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("a histogram counts each value in the first bucket with a bound above it") {
   Histogram seconds(kMicrosecond);

@@ -1,16 +1,8 @@
 #include "host/base/distribution.hpp"
 
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <set>
-#include <string>
-
-#include <catch2/catch.hpp>
 #include <unistd.h>
 
-using actorhost::Distribution;
-using actorhost::Rng;
+#include "tests/test.hpp"
 
 namespace {
 

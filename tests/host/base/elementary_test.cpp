@@ -1,18 +1,9 @@
 #include "host/base/elementary.hpp"
 
 #include <bit>
-#include <cmath>
-#include <limits>
-
-#include <catch2/catch.hpp>
 
 #include "host/base/random.hpp"
-
-using actorhost::exp_of;
-using actorhost::log_factorial;
-using actorhost::log_of;
-using actorhost::pow_of;
-using actorhost::Rng;
+#include "tests/test.hpp"
 
 namespace {
 

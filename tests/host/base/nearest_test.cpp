@@ -2,9 +2,7 @@
 
 #include "host/base/nearest.hpp"
 
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("the nearest word is at most two letters away") {
   CHECK(nearest("bps", {"asp", "bsp", "ssp"}) == "bsp");

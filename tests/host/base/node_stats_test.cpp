@@ -1,13 +1,7 @@
 #include "host/base/node_stats.hpp"
 
-#include <atomic>
-#include <thread>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/clock.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("a snapshot counts a wait once, either as current or as completed") {
   const SteadyClock clock;

@@ -1,15 +1,7 @@
 #include "host/base/printable.hpp"
 
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/log.hpp"
-
-using actorhost::Lines;
-using actorhost::Log;
-using actorhost::LogLevel;
-using actorhost::printable;
+#include "tests/test.hpp"
 
 TEST_CASE("control characters are escaped, other text is unchanged") {
   CHECK(printable("boom at job.lua:3: C:\\x") == "boom at job.lua:3: C:\\x");

@@ -1,14 +1,6 @@
 #include "host/base/random.hpp"
 
-#include <cmath>
-#include <numeric>
-#include <set>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
-using actorhost::Philox;
-using actorhost::Rng;
+#include "tests/test.hpp"
 
 TEST_CASE("a seed and a stream give the same numbers on every machine") {
   Rng rng(1, 0);

@@ -1,10 +1,5 @@
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/tensor.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("a shape reports its elements, bytes and text") {
   CHECK(Shape{2, 3, 4}.elements() == 24);

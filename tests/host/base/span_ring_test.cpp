@@ -1,8 +1,6 @@
 #include "host/base/span_ring.hpp"
 
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("spans are numbered, and retained from the first poll until polls stop") {
   ManualClock clock(100);

@@ -1,12 +1,7 @@
 #include "host/cluster/coordinator/action_log.hpp"
 
-#include <catch2/catch.hpp>
-
 #include "tests/host/cluster/coordinator_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 TEST_CASE("the first worker to enter an action opens it and the others take part") {
   ActionLog log;

@@ -1,14 +1,9 @@
 // The links between hosts over real sockets: one link per pair, no forbidden link, and no frame lost while links are
 // made.
 
-#include <array>
-#include <optional>
-
 #include "tests/host/cluster/test_process.hpp"
 #include "tests/host/net/raw_socket.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

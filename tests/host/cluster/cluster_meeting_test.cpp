@@ -1,10 +1,7 @@
 // How a Cluster finds the coordinator of its run over real sockets, and the reasons of refusals.
 
 #include "tests/host/cluster/test_process.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,16 +1,9 @@
 // Several Clusters of one test process over real sockets: gathering a run and losing it.
 
-#include <array>
-#include <fstream>
-#include <set>
-
 #include "host/base/random.hpp"
 #include "tests/host/cluster/test_process.hpp"
 #include "tests/host/net/raw_socket.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,17 +1,12 @@
 // A run of several Clusters over real sockets whose coordinator fails.
 
-#include <array>
 #include <chrono>
-#include <thread>
 
 #include <unistd.h>
 
 #include "host/base/random.hpp"
 #include "tests/host/cluster/test_process.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,12 +1,7 @@
 // How processes join a run and leave it: Coordinator driven by hand.
 
-#include <catch2/catch.hpp>
-
 #include "tests/host/cluster/coordinator_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

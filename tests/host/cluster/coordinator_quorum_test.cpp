@@ -1,11 +1,7 @@
 // A Coordinator of a run of peers: its decisions with and without a majority.
 
-#include <catch2/catch.hpp>
-
 #include "tests/host/cluster/coordinator_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,15 +1,7 @@
 // A Coordinator during a run: actions, ends, errors, modules, servers, whereabouts. Driven by hand.
 
-#include <filesystem>
-#include <fstream>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/cluster/coordinator_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

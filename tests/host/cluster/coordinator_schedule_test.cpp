@@ -2,15 +2,9 @@
 // twice, the coordinator never sends to a dropped process (CoordinatorWorld checks), every table names only known
 // processes, and the run ends exactly once.
 
-#include <algorithm>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/random.hpp"
 #include "tests/host/cluster/coordinator_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,13 +1,8 @@
 // A Coordinator that takes over after a failed coordinator, driven by hand: attaching and missing processes, and their
 // state.
 
-#include <catch2/catch.hpp>
-
 #include "tests/host/cluster/coordinator_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -2,10 +2,7 @@
 
 #include "host/cluster/election.hpp"
 
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

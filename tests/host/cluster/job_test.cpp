@@ -1,15 +1,8 @@
 #include "host/cluster/job.hpp"
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <thread>
-
-#include <catch2/catch.hpp>
 #include <sys/stat.h>
 
-using namespace actorhost;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

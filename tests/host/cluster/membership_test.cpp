@@ -1,10 +1,7 @@
 #include "host/cluster/membership.hpp"
 
-#include <catch2/catch.hpp>
-
 #include "tests/host/cluster/hostile_bytes.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -2,13 +2,8 @@
 
 #include "host/cluster/node.hpp"
 
-#include <array>
-
 #include "tests/host/cluster/test_process.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

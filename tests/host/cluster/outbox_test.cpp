@@ -1,13 +1,7 @@
 #include "host/cluster/outbox.hpp"
 
-#include <set>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "host/cluster/cluster_messages.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,16 +1,9 @@
 #include "host/cluster/peer_links.hpp"
 
 #include <deque>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <catch2/catch.hpp>
 
 #include "host/base/random.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -3,17 +3,10 @@
 // (coordinator/majority.hpp). It has no time: a process that has lost its coordinator by silence no longer confirms its
 // lease, since the lease is shorter than the silence (coordinator_lease.hpp).
 
-#include <array>
-#include <map>
-#include <optional>
-#include <set>
 #include <unordered_set>
 
-#include <catch2/catch.hpp>
-
 #include "host/cluster/quorum.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -2,13 +2,10 @@
 
 #include "host/cluster/quorum.hpp"
 
-#include <catch2/catch.hpp>
-
 #include "host/base/clock.hpp"
 #include "host/base/random.hpp"
 #include "host/cluster/coordinator_lease.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,17 +1,8 @@
 #include "host/cluster/coordinator/rendezvous.hpp"
 
-#include <algorithm>
-#include <numeric>
-#include <set>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/random.hpp"
 #include "tests/host/cluster/coordinator_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

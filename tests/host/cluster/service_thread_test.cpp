@@ -1,11 +1,7 @@
 #include "host/cluster/service_thread.hpp"
 
-#include <catch2/catch.hpp>
-
 #include "tests/host/cluster/test_process.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -2,11 +2,7 @@
 
 #include "host/cluster/succession.hpp"
 
-#include <vector>
-
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

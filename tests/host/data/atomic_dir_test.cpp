@@ -1,14 +1,11 @@
 #include "host/data/file/atomic_dir.hpp"
 
-#include <csignal>
-
-#include <catch2/catch.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/host/data/scratch.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 namespace fs = std::filesystem;
 
 namespace {

@@ -1,16 +1,11 @@
 #include "host/data/file/atomic_file.hpp"
 
-#include <cstdlib>
-#include <thread>
-#include <vector>
-
-#include <catch2/catch.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/host/data/scratch.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 namespace fs = std::filesystem;
 
 namespace {

@@ -1,19 +1,13 @@
 #include "host/data/content/digits.hpp"
 
-#include <array>
-#include <cmath>
 #include <cstdio>
-#include <thread>
-#include <vector>
 
-#include <catch2/catch.hpp>
 #include <xxhash.h>
 
 #include "host/data/content/data_cache.hpp"
 #include "tests/host/data/packed.hpp"
 #include "tests/host/data/scratch.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,14 +1,10 @@
 #include "host/data/file/file_reader.hpp"
 
-#include <thread>
-
-#include <catch2/catch.hpp>
 #include <sys/stat.h>
 
 #include "tests/host/data/packed.hpp"
 #include "tests/host/data/scratch.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

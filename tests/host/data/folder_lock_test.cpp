@@ -1,19 +1,10 @@
 #include "host/data/file/folder_lock.hpp"
 
-#include <csignal>
-#include <filesystem>
-#include <optional>
-
-#include <catch2/catch.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/integration/process.hpp"
-
-using actorhost::Code;
-using actorhost::FolderLock;
-using actorhost::FolderLocks;
-using actorhost::TempDir;
+#include "tests/test.hpp"
 
 TEST_CASE("a second lock of a name is refused with its holder until the first lock ends") {
   const TempDir dir;

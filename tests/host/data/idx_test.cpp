@@ -1,14 +1,8 @@
 #include "host/data/content/idx.hpp"
 
-#include <array>
-#include <cstring>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/data/packed.hpp"
 #include "tests/host/data/scratch.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

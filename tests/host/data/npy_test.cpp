@@ -1,19 +1,11 @@
 #include "host/data/content/npy.hpp"
 
-#include <array>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <numeric>
-
-#include <catch2/catch.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "host/data/content/npz.hpp"
 #include "tests/host/data/scratch.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

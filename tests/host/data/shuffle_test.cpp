@@ -1,11 +1,6 @@
 #include "host/data/content/shuffle.hpp"
 
-#include <cmath>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
-using actorhost::Shuffle;
+#include "tests/test.hpp"
 
 TEST_CASE("a shuffle is a permutation of all elements, for every size") {
   for (uint64_t n = 1; n < 300; ++n) {

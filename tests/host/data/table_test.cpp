@@ -1,15 +1,9 @@
-#include <cmath>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "host/data/content/csv.hpp"
 #include "host/data/content/libsvm.hpp"
 #include "host/data/content/text_number.hpp"
 #include "tests/host/data/packed.hpp"
 #include "tests/host/data/scratch.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

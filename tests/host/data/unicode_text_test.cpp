@@ -1,11 +1,6 @@
 #include "host/data/content/unicode_text.hpp"
 
-#include <random>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,16 +1,12 @@
 // Malformed frames for every engine: the receiver logs them with the sender's rank and closes the link, so the sender
 // fails and no node waits for it.
 
-#include <optional>
-
 #include "host/engine/average/average_messages.hpp"
 #include "host/engine/share/event_messages.hpp"
 #include "host/engine/share/lock_messages.hpp"
 #include "tests/host/engine/collective/collective_ranks.hpp"
 #include "tests/host/engine/share/courier_place.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

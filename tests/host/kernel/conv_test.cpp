@@ -1,13 +1,8 @@
 #include "host/kernel/conv.hpp"
 
-#include <cmath>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/kernel/kernel_cases.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using namespace actorhost::kernel;
 
 namespace {

@@ -1,14 +1,9 @@
 // Kernels of network layers besides products, convolutions and pooling, compared with plain loops in double.
-#include <cmath>
-#include <cstring>
-#include <vector>
-
-#include <catch2/catch.hpp>
 
 #include "host/kernel/normalise.hpp"
 #include "tests/host/kernel/kernel_cases.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using namespace actorhost::kernel;
 
 namespace {

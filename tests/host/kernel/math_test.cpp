@@ -1,12 +1,6 @@
-#include <cmath>
-#include <limits>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/kernel/kernel_cases.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using namespace actorhost::kernel;
 
 namespace {

@@ -1,15 +1,8 @@
 #include "host/kernel/optimiser.hpp"
 
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/kernel/kernel_cases.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using namespace actorhost::kernel;
 
 namespace {

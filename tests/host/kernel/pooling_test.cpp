@@ -1,12 +1,7 @@
-#include <cmath>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "host/kernel/conv.hpp"
 #include "tests/host/kernel/kernel_cases.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using namespace actorhost::kernel;
 
 namespace {

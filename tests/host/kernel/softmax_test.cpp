@@ -1,12 +1,6 @@
-#include <cmath>
-#include <numeric>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/kernel/kernel_cases.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using namespace actorhost::kernel;
 
 TEMPLATE_TEST_CASE("softmax rows sum to 1 and agree with the definition", "", float, double) {

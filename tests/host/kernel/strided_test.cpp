@@ -1,15 +1,8 @@
 #include "host/kernel/strided.hpp"
 
-#include <cmath>
-#include <limits>
-#include <numeric>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/kernel/kernel_cases.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using namespace actorhost::kernel;
 
 namespace {

@@ -1,14 +1,7 @@
 #include <cstdio>
-#include <filesystem>
-#include <set>
-#include <sstream>
-#include <string>
-
-#include <catch2/catch.hpp>
 
 #include "tests/integration/process.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,13 +1,8 @@
 // The inner loops of whole.hpp at every step; tests/stdlib checks their values through tensors.
 #include "host/kernel/whole.hpp"
 
-#include <array>
-#include <limits>
-#include <vector>
+#include "tests/test.hpp"
 
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
 using namespace actorhost::kernel;
 
 namespace {

@@ -1,17 +1,11 @@
 #include "host/net/frame_reader.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <new>
-
-#include <catch2/catch.hpp>
 
 #include "host/base/random.hpp"
 #include "host/net/send_batch.hpp"
 #include "tests/host/net/transport_contract.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

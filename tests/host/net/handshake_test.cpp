@@ -1,10 +1,8 @@
 #include "host/net/handshake.hpp"
 
-#include <catch2/catch.hpp>
-
 #include "host/base/random.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using Side = Handshake::Side;
 
 namespace {

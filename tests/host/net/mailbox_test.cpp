@@ -1,10 +1,7 @@
 #include "host/net/mailbox.hpp"
 
-#include <thread>
+#include "tests/test.hpp"
 
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
 using Put = Mailbox::Put;
 
 namespace {

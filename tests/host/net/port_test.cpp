@@ -1,13 +1,7 @@
 #include "host/net/port.hpp"
 
-#include <atomic>
-#include <thread>
-
-#include <catch2/catch.hpp>
-
 #include "host/net/local_transport.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,8 +1,6 @@
 #include "host/net/receive_buffers.hpp"
 
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,12 +1,6 @@
 #include "tests/host/net/sim_transport.hpp"
 
-#include <algorithm>
-#include <memory>
-#include <string>
-
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,15 +1,9 @@
 // The errors of failed dials and listens.
 
-#include <thread>
-
-#include <catch2/catch.hpp>
-
 #include "host/net/handshake.hpp"
 #include "tests/host/net/raw_socket.hpp"
 #include "tests/host/net/stream_cluster.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

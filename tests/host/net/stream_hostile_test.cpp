@@ -1,22 +1,12 @@
 // Strangers at the port, peers that break the protocol or vanish, and closing under traffic: one test for each known
 // problem of NNG.
 
-#include <atomic>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <thread>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/random.hpp"
 #include "host/net/handshake.hpp"
 #include "tests/host/net/raw_socket.hpp"
 #include "tests/host/net/stream_cluster.hpp"
 #include "tests/host/net/transport_contract.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,15 +1,9 @@
 #include "host/net/stream_transport.hpp"
 
-#include <thread>
-
-#include <catch2/catch.hpp>
-
 #include "host/net/port.hpp"
 #include "tests/host/net/stream_cluster.hpp"
 #include "tests/host/net/transport_contract.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,28 +1,12 @@
 #include "host/net/token_file.hpp"
 
-#include <filesystem>
-#include <set>
-#include <string>
-#include <thread>
-#include <vector>
-
-#include <catch2/catch.hpp>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "host/net/handshake.hpp"
 #include "tests/host/data/scratch.hpp"
-
-using actorhost::Code;
-using actorhost::default_token_path;
-using actorhost::read_or_make_token;
-using actorhost::read_reading_token;
-using actorhost::read_token;
-using actorhost::reading_token;
-using actorhost::reading_token_path;
-using actorhost::Scratch;
-using actorhost::store_reading_token;
+#include "tests/test.hpp"
 
 namespace {
 

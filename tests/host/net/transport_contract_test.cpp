@@ -1,16 +1,9 @@
 #include "tests/host/net/transport_contract.hpp"
 
-#include <atomic>
-#include <thread>
-
-#include <catch2/catch.hpp>
-
 #include "host/net/local_transport.hpp"
 #include "tests/host/net/sim_transport.hpp"
 #include "tests/host/net/stream_cluster.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

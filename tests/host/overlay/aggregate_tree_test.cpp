@@ -1,14 +1,7 @@
 // The minimum of all clocks, as known to each node of the overlay.
 
-#include <algorithm>
-#include <numeric>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/overlay/barrier_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

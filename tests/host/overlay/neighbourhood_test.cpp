@@ -2,11 +2,7 @@
 
 #include "host/overlay/neighbourhood.hpp"
 
-#include <algorithm>
-
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

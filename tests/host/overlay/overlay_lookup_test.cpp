@@ -1,14 +1,7 @@
 // Lookups, the size estimate, and samples.
 
-#include <cmath>
-#include <set>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/overlay/overlay_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,11 +1,7 @@
 // Nodes that start, merge, fail and leave form one ring.
 
-#include <catch2/catch.hpp>
-
 #include "tests/host/overlay/overlay_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,14 +1,11 @@
 #include "host/page/page_metrics.hpp"
 
 #include <regex>
-#include <set>
-
-#include <catch2/catch.hpp>
 
 #include "tests/host/page/sample_state.hpp"
 #include "tests/integration/process.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using nlohmann::json;
 
 namespace {

@@ -1,11 +1,8 @@
 #include "host/page/page_server.hpp"
 
-#include <atomic>
 #include <chrono>
-#include <thread>
 
 #include <arpa/inet.h>
-#include <catch2/catch.hpp>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -16,8 +13,8 @@
 #include "host/page/state_fields.hpp"
 #include "tests/host/page/sample_state.hpp"
 #include "tests/integration/process.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using nlohmann::json;
 
 namespace {

@@ -1,13 +1,11 @@
 #include "host/page/page_view.hpp"
 
-#include <catch2/catch.hpp>
-
 #include "host/base/outside_json.hpp"
 #include "host/page/series_view.hpp"
 #include "host/page/state_fields.hpp"
 #include "tests/host/page/sample_state.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using nlohmann::json;
 
 TEST_CASE("a message about a thousand nodes is small, and includes the nodes that need attention") {

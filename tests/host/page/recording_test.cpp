@@ -1,14 +1,12 @@
 #include "host/page/recording.hpp"
 
-#include <catch2/catch.hpp>
-
 #include "host/base/outside_json.hpp"
 #include "host/page/page_view.hpp"
 #include "host/page/state_fields.hpp"
 #include "tests/host/page/sample_state.hpp"
 #include "tests/integration/process.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using nlohmann::json;
 
 namespace {

@@ -1,8 +1,7 @@
 #include "host/page/web_places.hpp"
 
-#include <catch2/catch.hpp>
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using State = WebPlaces::State;
 
 TEST_CASE("beyond the places, the oldest connection of the address with the most ends, never the new one") {

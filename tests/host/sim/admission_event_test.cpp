@@ -2,15 +2,8 @@
 // distribution with the hypergeometric formula and with the resampling rule.
 #include "host/sim/admission_event.hpp"
 
-#include <cmath>
-#include <functional>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/sim/sim_world.hpp"
-
-using namespace actorhost;
-using namespace sim_test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,12 +1,7 @@
 // Compares each O(1) form of a rule with the rule itself, called through the parameter server's gate.
-#include <cmath>
-
-#include <catch2/catch.hpp>
 
 #include "tests/host/sim/sim_world.hpp"
-
-using namespace actorhost;
-using namespace sim_test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,14 +1,8 @@
 // Runs each Admission alone through random schedules of nodes that join, leave and complete steps.
-#include <algorithm>
-#include <string>
-
-#include <catch2/catch.hpp>
 
 #include "host/sim/admission.hpp"
 #include "tests/host/sim/sim_world.hpp"
-
-using namespace actorhost;
-using namespace sim_test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -2,12 +2,8 @@
 // to change results changes the numbers here, and the change log mentions it.
 #include <cstdio>
 
-#include <catch2/catch.hpp>
-
 #include "tests/host/sim/sim_world.hpp"
-
-using namespace actorhost;
-using namespace sim_test;
+#include "tests/test.hpp"
 
 namespace {
 

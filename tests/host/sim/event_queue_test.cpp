@@ -1,15 +1,9 @@
 #include "host/sim/event_queue.hpp"
 
-#include <cmath>
-#include <functional>
 #include <queue>
-#include <string>
-
-#include <catch2/catch.hpp>
 
 #include "host/base/random.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

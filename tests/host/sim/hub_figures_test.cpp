@@ -1,13 +1,8 @@
 // The figures of the PSP literature (steps started by the end), each as the mean over a few seeds.
-#include <cmath>
 #include <tuple>
 
-#include <catch2/catch.hpp>
-
 #include "tests/host/sim/sim_world.hpp"
-
-using namespace actorhost;
-using namespace sim_test;
+#include "tests/test.hpp"
 
 namespace {
 

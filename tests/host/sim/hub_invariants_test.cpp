@@ -1,15 +1,7 @@
 // Invariants of every simulation around a hub, whatever the scenario.
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
-
-#include <catch2/catch.hpp>
 
 #include "tests/host/sim/sim_world.hpp"
-
-using namespace actorhost;
-using namespace sim_test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,14 +1,7 @@
 // Nodes that join, leave and crash, and simulations that end early.
-#include <algorithm>
-#include <cmath>
-#include <functional>
-
-#include <catch2/catch.hpp>
 
 #include "tests/host/sim/sim_world.hpp"
-
-using namespace actorhost;
-using namespace sim_test;
+#include "tests/test.hpp"
 
 namespace {
 

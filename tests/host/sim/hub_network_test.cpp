@@ -1,13 +1,7 @@
 // Messages with delay and loss, which queue at the shards of a parameter server.
-#include <algorithm>
-#include <cmath>
-
-#include <catch2/catch.hpp>
 
 #include "tests/host/sim/sim_world.hpp"
-
-using namespace actorhost;
-using namespace sim_test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,14 +1,7 @@
 #include "host/sim/measures.hpp"
 
-#include <cmath>
-#include <set>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/sim/sim_world.hpp"
-
-using namespace actorhost;
-using namespace sim_test;
+#include "tests/test.hpp"
 
 namespace {
 

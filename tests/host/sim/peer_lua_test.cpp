@@ -2,14 +2,13 @@
 #include "bindings/modules/engine/barrier_api.hpp"
 #include "tests/bindings/vm_fixture.hpp"
 #include "tests/host/sim/peer_scenarios.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 
 NativeRule unsampled() { return {0, NativeRule::kAll, {}}; }
 
-struct PeerLua : actorhost::testing::VmFixture {
+struct PeerLua : actorhost::test::VmFixture {
   /// Runs the rule of `expression`, after `barrier` is defined; samples as `form`. Errors of the run are its result.
   Result<SimResult> simulate(const Scenario& scenario, const std::string& expression, const NativeRule& form) {
     const std::string source =

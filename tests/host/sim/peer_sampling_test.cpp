@@ -1,9 +1,5 @@
-#include <algorithm>
-#include <cmath>
-
 #include "tests/host/sim/peer_scenarios.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("without delay and loss, polling peers equal an oracle's polls, step for step") {
   for (uint64_t seed = 1; seed <= 5; ++seed) {

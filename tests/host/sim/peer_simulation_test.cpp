@@ -1,6 +1,5 @@
 #include "tests/host/sim/peer_scenarios.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

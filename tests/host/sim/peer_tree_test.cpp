@@ -1,6 +1,5 @@
 #include "tests/host/sim/peer_scenarios.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("without delay and loss, a tree of minima equals an oracle, step for step") {
   for (uint64_t seed = 1; seed <= 5; ++seed) {

@@ -1,17 +1,9 @@
 #include "host/sim/scenario.hpp"
 
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <limits>
-
-#include <catch2/catch.hpp>
 #include <unistd.h>
 
 #include "tests/host/sim/sim_world.hpp"
-
-using namespace actorhost;
-using namespace sim_test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -6,9 +6,7 @@
 
 #include "tests/host/barrier/progress_rules.hpp"
 
-using namespace actorhost;
-
-namespace sim_test {
+namespace actorhost::test {
 
 Distribution dist(const std::string& text) {
   auto parsed = Distribution::parse(text);
@@ -173,4 +171,4 @@ uint64_t hash(const SimResult& result) {
   return out;
 }
 
-}  // namespace sim_test
+}  // namespace actorhost::test

@@ -1,8 +1,6 @@
 #include "host/wire/carried_value.hpp"
 
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("a value of no bytes, which a stranger may send, can be packed and unpacked") {
   const PackedValue packed = pack_value(LuaValue{});

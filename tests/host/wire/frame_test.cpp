@@ -1,13 +1,7 @@
 #include "host/wire/frame.hpp"
 
-#include <array>
-#include <cstring>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/random.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,13 +1,8 @@
 #include "host/wire/packer.hpp"
 
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/random.hpp"
 #include "host/wire/small_bytes.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("an unpacker without remaining bytes fails and stays failed") {
   Unpacker unpacker(std::string_view("\x01\x00\x00", 3));

@@ -1,14 +1,6 @@
 // Compares the examples of PROTOCOL.md with the code, byte for byte.
 
-#include <array>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <sstream>
-#include <string>
-#include <vector>
-
-#include <catch2/catch.hpp>
 
 #include "host/engine/param/param_messages.hpp"
 #include "host/engine/share/lock_messages.hpp"
@@ -18,8 +10,7 @@
 #include "host/net/send_batch.hpp"
 #include "host/wire/packer.hpp"
 #include "tests/integration/process.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

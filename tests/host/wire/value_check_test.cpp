@@ -1,15 +1,6 @@
 #include "host/wire/value_check.hpp"
 
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <string>
-
-#include <catch2/catch.hpp>
-
-using actorhost::check_value;
-using actorhost::ValueLimits;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -6,10 +6,8 @@
 
 #include "host/cluster/look/console_hub.hpp"
 #include "tests/host/cluster/test_process.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
 using nlohmann::json;
 
 namespace {

@@ -5,10 +5,8 @@
 #include "host/cluster/look/control_client.hpp"
 #include "host/net/handshake.hpp"
 #include "tests/host/cluster/test_process.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
 using nlohmann::json;
 
 namespace {

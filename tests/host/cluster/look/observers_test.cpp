@@ -2,12 +2,11 @@
 
 #include "host/cluster/look/observers.hpp"
 
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "host/cluster/look/straggler.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using nlohmann::json;
 
 namespace {

@@ -1,24 +1,12 @@
 #include "host/cluster/place/endpoint.hpp"
 
-#include <string>
-#include <vector>
-
 #include <arpa/inet.h>
-#include <catch2/catch.hpp>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <unistd.h>
 
-using actorhost::check_scope;
-using actorhost::Code;
-using actorhost::Endpoint;
-using actorhost::endpoint_text;
-using actorhost::endpoint_url;
-using actorhost::is_loopback;
-using actorhost::is_own_address;
-using actorhost::parse_endpoint;
-using actorhost::parse_endpoints;
-using actorhost::with_scope_of;
+#include "tests/test.hpp"
+
 using Scheme = actorhost::Endpoint::Scheme;
 
 namespace {

@@ -1,14 +1,9 @@
 #include "host/cluster/place/pmi_job.hpp"
 
-#include <string>
-#include <thread>
-#include <vector>
-
-#include <catch2/catch.hpp>
 #include <sys/socket.h>
 #include <unistd.h>
 
-using actorhost::query_pmi_job;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,20 +1,8 @@
 #include "host/cluster/place/rank_detect.hpp"
 
-#include <algorithm>
-#include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include <catch2/catch.hpp>
-
-using actorhost::Code;
-using actorhost::describe;
-using actorhost::detect_placement;
-using actorhost::Environment;
-using actorhost::first_slurm_host;
-using actorhost::Placement;
-using actorhost::PlacementFlags;
+#include "tests/test.hpp"
 
 namespace {
 

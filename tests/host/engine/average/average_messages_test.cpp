@@ -1,13 +1,7 @@
 #include "host/engine/average/average_messages.hpp"
 
-#include <limits>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/cluster/hostile_bytes.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 TEST_CASE("messages of averaging survive encoding and decoding") {
   const Report report{Report::Kind::sync, 7, true, true, {AveragePattern::pairs, 0.25, 3, 42}};

@@ -1,14 +1,5 @@
-#include <atomic>
-#include <limits>
-#include <string_view>
-#include <thread>
-
-#include <catch2/catch.hpp>
-
 #include "host/engine/average/replica.hpp"
-
-using namespace actorhost;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

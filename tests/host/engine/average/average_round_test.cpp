@@ -1,11 +1,7 @@
 // Rounds of averaging on virtual time: their invariants, their participants, and the effect of failures.
 
-#include <cmath>
-
 #include "tests/host/engine/average/average_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,12 +1,7 @@
 #include "host/engine/collective/call_clock.hpp"
 
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "host/engine/collective/call.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

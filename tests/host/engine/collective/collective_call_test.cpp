@@ -1,17 +1,9 @@
-#include <algorithm>
-#include <map>
-#include <numeric>
-#include <set>
-
 #include "host/engine/collective/call.hpp"
 #include "tests/host/cluster/hostile_bytes.hpp"
 #include "tests/host/engine/collective/call_plan.hpp"
 #include "tests/host/engine/collective/collective_ranks.hpp"
 #include "tests/host/net/sim_transport.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

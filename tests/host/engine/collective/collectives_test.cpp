@@ -1,14 +1,7 @@
 #include "host/engine/collective/collectives.hpp"
 
-#include <algorithm>
-#include <atomic>
-#include <cmath>
-
 #include "tests/host/engine/collective/collective_ranks.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -3,12 +3,9 @@
 
 #include "tests/host/engine/collective/every_order.hpp"
 
-#include <cstdlib>
-
 #include <catch.hpp>
 
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

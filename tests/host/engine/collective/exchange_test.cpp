@@ -1,13 +1,7 @@
 // The exchange of parcels: parcels given away or copied, and parts that arrive in one block.
 
-#include <array>
-#include <atomic>
-#include <numeric>
-
 #include "tests/host/engine/collective/collective_ranks.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 TEST_CASE("within a process a parcel without another owner is given away, another parcel is copied") {
   constexpr uint32_t kRanks = 3;

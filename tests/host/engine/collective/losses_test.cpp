@@ -3,9 +3,7 @@
 
 #include "tests/host/engine/collective/collective_ranks.hpp"
 #include "tests/host/engine/share/courier_place.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

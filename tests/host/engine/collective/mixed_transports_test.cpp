@@ -1,10 +1,7 @@
 // Some ranks of a process use shared memory, another rank takes frames.
 
 #include "tests/host/engine/collective/collective_ranks.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 TEST_CASE("when one rank takes frames and the others use shared memory the errors name both lines") {
   TestProcess process(TestProcess::alone(4));

@@ -1,11 +1,6 @@
 #include "host/engine/collective/spin_wait.hpp"
 
-#include <atomic>
-#include <thread>
-
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("a spin wait ends when its condition holds, and eventually without it") {
   for (const uint32_t threads : {1U, 2U, 1000U}) {

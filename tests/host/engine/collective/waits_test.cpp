@@ -2,10 +2,7 @@
 
 #include "tests/host/engine/collective/collective_ranks.hpp"
 #include "tests/host/engine/share/courier_place.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

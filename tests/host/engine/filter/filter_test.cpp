@@ -1,16 +1,8 @@
 #include "host/engine/filter/filter.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/random.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using Values = FilterSpec::Values;
 
 namespace {

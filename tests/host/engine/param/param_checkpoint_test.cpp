@@ -1,18 +1,10 @@
-#include <algorithm>
-#include <map>
-#include <set>
-
-#include <catch2/catch.hpp>
-
 #include "host/data/content/npz.hpp"
 #include "host/engine/param/checkpoint.hpp"
 #include "host/engine/param/checkpoint_file.hpp"
 #include "tests/host/data/scratch.hpp"
 #include "tests/host/engine/param/param_counter.hpp"
 #include "tests/host/engine/param/param_sim.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

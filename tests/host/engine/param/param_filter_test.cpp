@@ -1,13 +1,7 @@
 // Filters in the parameter server: frames, and whole runs on the simulated transport.
 
-#include <cmath>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/engine/param/param_sim.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

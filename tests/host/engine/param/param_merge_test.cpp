@@ -1,9 +1,8 @@
 // Merging of late and surplus pushes: dropped, buffered, averaged by step, scaled by staleness.
 
 #include "tests/host/engine/param/param_counter.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
-using namespace actorhost::test;
 using kernel::OptimiserKind;
 
 TEST_CASE("late pushes are dropped on every shard") {

@@ -1,13 +1,8 @@
 #include "host/engine/param/param_messages.hpp"
 
-#include <cmath>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/cluster/hostile_bytes.hpp"
 #include "tests/host/engine/engine_values.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("a hundred floats fit a frame without an allocation for its metadata") {
   EntryPacker packer(param_kind::push, server_address(0), 1, pack(PushHead{1, 2, false, false}));

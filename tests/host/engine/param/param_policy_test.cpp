@@ -1,15 +1,9 @@
 // Decisions of the policy and notices to it: tasks and parking, stop, tasks of failed workers, rule swaps, errors.
 // Under BSP the bits do not depend on the timing, the number of shards and the values' sizes.
 
-#include <algorithm>
-#include <cmath>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/engine/param/param_counter.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
-using namespace actorhost::test;
 using kernel::OptimiserKind;
 
 TEST_CASE("under BSP any timing and any number of shards give the same bits") {

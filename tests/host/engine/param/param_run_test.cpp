@@ -2,15 +2,8 @@
 // every run. The parameter is a history: worker j adds 1 to slot j in each step, so a task shows the updates that it
 // sees.
 
-#include <algorithm>
-#include <string>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/engine/param/param_sim.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,9 +1,6 @@
-#include <catch2/catch.hpp>
-
 #include "host/engine/param/shard.hpp"
 #include "tests/host/engine/engine_values.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("a shard drops half messages of workers that failed, also late ones, and no others") {
   ParamStore store;

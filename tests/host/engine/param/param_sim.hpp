@@ -39,7 +39,7 @@ struct SimOptions {
   std::optional<NodeId> absent_worker = {};  // never reaches the run
   UpdateRule update = UpdateRule::native({kernel::OptimiserKind::add});
   std::function<std::unique_ptr<BarrierRule>()> rule = [] { return test::native_bsp(); };
-  ControllerConfig run;  // run, shards and members are filled in
+  ControllerConfig run = {};  // run, shards and members are filled in
   CheckpointSink* checkpoints = nullptr;
   ParamFilterSpecs filters = {};
 };

@@ -1,10 +1,5 @@
 // The trace of --record: its file, and the traces of simulated runs.
 
-#include <cmath>
-#include <limits>
-#include <sstream>
-
-#include <catch2/catch.hpp>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,9 +7,7 @@
 #include "host/engine/param/trace.hpp"
 #include "tests/host/data/scratch.hpp"
 #include "tests/host/engine/param/param_sim.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

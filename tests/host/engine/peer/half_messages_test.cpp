@@ -1,15 +1,9 @@
 // Peers fail between the frames of large messages. Afterwards no other peer holds any of their bytes. In this fixture
 // frames share the bytes of their sender, so a value whose test owns its bytes alone is held by no peer.
 
-#include <cstring>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/engine/engine_values.hpp"
 #include "tests/host/engine/peer/keys_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

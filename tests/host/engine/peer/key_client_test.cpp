@@ -1,13 +1,7 @@
 // The client of the keys: owners of keys, and the order of pushes.
 
-#include <algorithm>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/engine/peer/keys_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -2,15 +2,9 @@
 // in the value exactly once, a read must return all earlier acknowledged updates, and in the end all replicas must
 // agree.
 
-#include <cstring>
-
-#include <catch2/catch.hpp>
-
 #include "host/engine/values/assembler.hpp"
 #include "tests/host/engine/peer/keys_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

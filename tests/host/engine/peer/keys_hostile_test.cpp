@@ -1,12 +1,8 @@
 // Bytes of a broken or hostile peer: each message is rejected with a reason or harmless, and the node continues.
 
-#include <catch2/catch.hpp>
-
 #include "tests/host/cluster/hostile_bytes.hpp"
 #include "tests/host/engine/peer/keys_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

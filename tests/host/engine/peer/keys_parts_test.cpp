@@ -1,15 +1,9 @@
 // Nodes update a value in parts, and fail during an update. Each update must be in all parts or in none, also after its
 // writer's failure; an acknowledged update must be in all parts exactly once.
 
-#include <algorithm>
-
-#include <catch2/catch.hpp>
-
 #include "host/engine/peer/peer_pace.hpp"
 #include "tests/host/engine/peer/keys_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

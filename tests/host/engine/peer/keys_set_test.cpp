@@ -1,14 +1,8 @@
 // Nodes set and read values in parts under joins, leaves and failures. A reader must see the complete value of one set,
 // and no overwritten value; parts of replaced values must be removed.
 
-#include <algorithm>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/engine/peer/keys_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

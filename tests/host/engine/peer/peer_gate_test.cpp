@@ -2,9 +2,7 @@
 
 #include "host/engine/peer/peer_gate.hpp"
 
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,12 +1,5 @@
-#include <atomic>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/engine/share/courier_place.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,11 +1,8 @@
 #include "host/engine/share/lock_messages.hpp"
 
-#include <catch2/catch.hpp>
-
 #include "host/engine/share/event_messages.hpp"
 #include "tests/host/cluster/hostile_bytes.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,14 +1,6 @@
-#include <atomic>
-#include <cstring>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/random.hpp"
 #include "tests/host/engine/share/courier_place.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,15 +1,9 @@
 #include "host/engine/share/lock_table.hpp"
 
-#include <algorithm>
-#include <set>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/random.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using RequestId = LockTable::RequestId;
-using Catch::Contains;
 
 namespace {
 

@@ -1,10 +1,7 @@
 #include "host/engine/values/entries.hpp"
 
-#include <catch2/catch.hpp>
-
 #include "tests/host/engine/engine_values.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,12 +1,8 @@
 #include "host/engine/values/param_store.hpp"
 
-#include <cmath>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/engine/engine_values.hpp"
+#include "tests/test.hpp"
 
-using namespace actorhost;
 using kernel::OptimiserKind;
 using kernel::OptimiserSpec;
 

@@ -1,12 +1,5 @@
-#include <cmath>
-#include <limits>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "host/engine/values/update.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEMPLATE_TEST_CASE("infinite values and NaN are found at every position, and no other values", "", float, double) {
   using Limits = std::numeric_limits<TestType>;

@@ -1,15 +1,7 @@
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "host/engine/values/assembler.hpp"
 #include "host/engine/values/value.hpp"
 #include "tests/host/engine/engine_values.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("keys order numbers by value and before texts") {
   std::vector<ParamKey> keys = {key_of("b"),   key_of(10),  key_of(-1.5), key_of("a"),       key_of(2),

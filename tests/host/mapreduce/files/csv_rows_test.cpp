@@ -2,15 +2,10 @@
 
 #include "host/mapreduce/files/csv_rows.hpp"
 
-#include <random>
-
-#include <catch2/catch.hpp>
-
 #include "host/mapreduce/files/value_text.hpp"
 #include "host/wire/value_check.hpp"
 #include "tests/integration/process.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,14 +1,8 @@
 // A save's folder: complete or absent, and steps that run again after a worker has failed.
 
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
-#include <cstdlib>
-#include <random>
-#include <set>
 
-#include <catch2/catch.hpp>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -19,8 +13,7 @@
 #include "host/base/random.hpp"
 #include "host/mapreduce/tasks/file_sink.hpp"
 #include "tests/integration/process.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -2,15 +2,9 @@
 
 #include "host/mapreduce/files/text_input.hpp"
 
-#include <fstream>
-#include <random>
-
-#include <catch2/catch.hpp>
-
 #include "host/mapreduce/files/file_list.hpp"
 #include "tests/integration/process.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -2,15 +2,9 @@
 
 #include "host/mapreduce/files/value_text.hpp"
 
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
-#include <random>
-
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,14 +1,9 @@
 #include "host/mapreduce/files/words.hpp"
 
-#include <string>
 #include <utility>
-#include <vector>
-
-#include <catch2/catch.hpp>
 
 #include "host/base/random.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("the words of a text are the words that a loop over its bytes finds, wherever they begin and end") {
   Rng rng(5);

@@ -2,14 +2,8 @@
 
 #include "host/mapreduce/rows/flat_table.hpp"
 
-#include <cstring>
-#include <string>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/mapreduce/rows.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,11 +1,6 @@
 #include "host/mapreduce/rows/memory_budget.hpp"
 
-#include <thread>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("a budget reports memory beyond the limit until it is returned") {
   MemoryBudget budget(100, 2);

@@ -1,12 +1,7 @@
-#include <map>
-
-#include <catch2/catch.hpp>
-
 #include "host/mapreduce/rows/groups.hpp"
 #include "tests/host/data/scratch.hpp"
 #include "tests/host/mapreduce/rows.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

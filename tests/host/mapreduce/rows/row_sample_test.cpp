@@ -1,14 +1,7 @@
-#include <algorithm>
-#include <map>
-#include <numeric>
-
-#include <catch2/catch.hpp>
-
 #include "host/mapreduce/rows/key_ranges.hpp"
 #include "host/mapreduce/rows/sample.hpp"
 #include "tests/host/mapreduce/rows.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

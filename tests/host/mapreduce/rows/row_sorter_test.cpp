@@ -1,14 +1,7 @@
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include <catch2/catch.hpp>
-
 #include "host/mapreduce/rows/sorter.hpp"
 #include "tests/host/data/scratch.hpp"
 #include "tests/host/mapreduce/rows.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -2,14 +2,7 @@
 
 #include "host/mapreduce/rows/short_texts.hpp"
 
-#include <memory>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("a found short text is the text stored in its place") {
   const auto texts = std::make_unique<ShortTexts>();

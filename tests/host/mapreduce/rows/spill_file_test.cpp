@@ -1,17 +1,10 @@
 #include "host/mapreduce/rows/spill_file.hpp"
 
-#include <csignal>
-#include <filesystem>
-#include <thread>
-#include <vector>
-
-#include <catch2/catch.hpp>
 #include <sys/resource.h>
 
 #include "tests/host/data/scratch.hpp"
 #include "tests/host/mapreduce/rows.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 TEST_CASE("spilled blocks are read back unchanged, compressible or not, in any order") {
   const Scratch scratch;

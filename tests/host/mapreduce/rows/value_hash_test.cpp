@@ -1,15 +1,10 @@
 #include "host/mapreduce/rows/value_hash.hpp"
 
-#include <cmath>
 #include <initializer_list>
-#include <string>
 #include <utility>
 
-#include <catch2/catch.hpp>
-
 #include "host/wire/carried_value.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

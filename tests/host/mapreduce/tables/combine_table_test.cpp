@@ -1,14 +1,8 @@
 #include "host/mapreduce/tables/combine_table.hpp"
 
-#include <map>
-#include <set>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/data/scratch.hpp"
 #include "tests/host/mapreduce/rows.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,14 +1,8 @@
 #include "host/mapreduce/tasks/block_store.hpp"
 
-#include <map>
-#include <thread>
-
-#include <catch2/catch.hpp>
-
 #include "tests/host/data/scratch.hpp"
 #include "tests/host/mapreduce/rows.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,12 +1,8 @@
 #include "host/mapreduce/tasks/plan.hpp"
 
-#include <catch2/catch.hpp>
-
 #include "host/wire/message.hpp"
 #include "tests/host/cluster/hostile_bytes.hpp"
-
-using namespace actorhost;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

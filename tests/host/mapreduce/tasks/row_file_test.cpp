@@ -2,14 +2,10 @@
 
 #include "host/mapreduce/tasks/row_file.hpp"
 
-#include <catch2/catch.hpp>
-
 #include "host/mapreduce/files/checkpoint_folder.hpp"
 #include "tests/host/data/scratch.hpp"
 #include "tests/host/mapreduce/rows.hpp"
-
-using namespace actorhost;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,9 +1,7 @@
 // Which outputs the tracker forgets, and when: outputs of finished actions, and unused kept outputs.
 
 #include "tests/host/mapreduce/tasks/tracker_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 TEST_CASE("outputs except kept outputs are forgotten everywhere when all workers are through") {
   TrackerWorld world({0, 1});

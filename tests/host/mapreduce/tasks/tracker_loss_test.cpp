@@ -1,14 +1,10 @@
 // The tracker's handling of failed tasks and failed processes, and the size of jobs that it can handle.
 
-#include <algorithm>
 #include <ctime>
 
 #include "tests/host/mapreduce/tasks/tracker_world.hpp"
 #include "tests/integration/process.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 // ---- failures of tasks ----
 

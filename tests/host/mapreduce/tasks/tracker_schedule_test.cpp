@@ -5,12 +5,7 @@
 
 #include "tests/host/mapreduce/tasks/tracker_schedule.hpp"
 
-#include <cstdlib>
-
-#include <catch2/catch.hpp>
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 TEST_CASE("random schedules of tasks, failures and lost outputs keep the tracker's guarantees") {
   const char* more = std::getenv("TRACKER_SEEDS");  // for longer searches by hand

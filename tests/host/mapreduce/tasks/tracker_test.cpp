@@ -3,10 +3,7 @@
 #include "host/base/clock.hpp"
 #include "host/cluster/cluster_messages.hpp"
 #include "tests/host/mapreduce/tasks/tracker_world.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
-using Catch::Contains;
+#include "tests/test.hpp"
 
 // ---- the course of an action ----
 

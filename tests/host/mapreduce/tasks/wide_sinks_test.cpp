@@ -1,15 +1,9 @@
 #include "host/mapreduce/tasks/wide_sinks.hpp"
 
-#include <algorithm>
-#include <map>
-
-#include <catch2/catch.hpp>
-
 #include "host/mapreduce/rows/pair_rows.hpp"
 #include "host/mapreduce/tables/group_source.hpp"
 #include "tests/host/mapreduce/rows.hpp"
-
-using namespace actorhost;
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,16 +1,11 @@
 #include "host/engine/collective/schedule/schedule.hpp"
 
-#include <cmath>
 #include <deque>
-#include <map>
-#include <set>
 
 #include "host/engine/collective/schedule/choice.hpp"
 #include "host/engine/collective/schedule_run.hpp"
 #include "tests/host/engine/collective/collective_ranks.hpp"
-
-using namespace actorhost;
-using namespace actorhost::test;
+#include "tests/test.hpp"
 
 namespace {
 

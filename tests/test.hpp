@@ -1,0 +1,35 @@
+#pragma once
+// What every file with tests includes: Catch2, the headers of the standard library that tests use most, and the names of
+// the project. No header includes this file, since a header brings no foreign names into its users.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+namespace actorhost::test {
+using Catch::Contains;
+}  // namespace actorhost::test
+
+using namespace actorhost;
+using namespace actorhost::test;
