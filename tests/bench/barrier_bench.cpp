@@ -170,8 +170,7 @@ int run_cases(lua_State* L) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Job job;
-  job.rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 15;
+  Job job{.rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 15};
   VmConfig config;
   config.context = &job;
   auto vm = Vm::create(std::move(config));

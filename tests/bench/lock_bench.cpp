@@ -127,10 +127,7 @@ ClusterConfig member_config(const std::string& url) {
 
 /// Updates the partition. False until its owner has published it.
 bool try_update(LockClient& client, NodeId owner) {
-  LockClient::Wanted wanted;
-  wanted.parts = {{{1, 0}, owner}};
-  wanted.name = "id 0";
-  wanted.where = "bench";
+  LockClient::Wanted wanted{.parts = {{{1, 0}, owner}}, .name = "id 0", .where = "bench"};
   auto values = client.lock(std::move(wanted));
   if (!values && values.error().code == Code::bad_argument) return false;
   Blob updated = Blob::copy_of(must(std::move(values))[0].body.view());
@@ -144,10 +141,7 @@ void update(LockClient& client, NodeId owner) {
 }
 
 void name_only(LockClient& client) {
-  LockClient::Wanted wanted;
-  wanted.keys = {"w"};
-  wanted.name = "w";
-  wanted.where = "bench";
+  LockClient::Wanted wanted{.keys = {"w"}, .name = "w", .where = "bench"};
   must(client.lock(std::move(wanted)));
   must(client.release({}));
 }

@@ -32,9 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t most = size_t{1} + data[0];
   std::span<const uint8_t> left(data + 1, size - 1);
   if (data[0] == 255) return shake_hands(left);
-  FrameLimits limits;
-  limits.meta_bytes = 1 << 10;
-  limits.body_bytes = 1 << 16;
+  FrameLimits limits{.meta_bytes = 1 << 10, .body_bytes = 1 << 16};
   FrameReader reader(limits);
   std::vector<Frame> frames;
   while (!left.empty()) {

@@ -21,9 +21,7 @@ using namespace actorhost;
 PageServer& page() {
   static SteadyClock clock;
   static const std::unique_ptr<PageServer> kPage = [] {
-    PageOptions options;
-    options.address = "127.0.0.1:0";
-    options.metrics = true;
+    PageOptions options{.address = "127.0.0.1:0", .metrics = true};
     options.limits.request_seconds = 1;
     auto opened = PageServer::open(options, clock);
     if (!opened) std::abort();

@@ -32,8 +32,7 @@ actorhost::Vm& vm() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   lua_State* L = vm().state();
-  actorhost::ValueLimits limits;
-  limits.slots = kSlots;
+  actorhost::ValueLimits limits{.slots = kSlots};
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   if (!actorhost::decode_value(L, bytes, 1, limits).ok()) return 0;
   const auto again = actorhost::encode_value(L, -1);

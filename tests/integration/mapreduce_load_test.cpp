@@ -155,8 +155,7 @@ TEST_CASE("a failed fetch is an error with the URL, and skipped downloads count 
   const JobFolder folder;
   HttpServer::Response cut{200, {}, number_lines(1, 100)};
   cut.claimed = 100000;
-  HttpServer::Response silent;
-  silent.silent = true;
+  HttpServer::Response silent{.silent = true};
   const HttpServer server({{"/cut", cut},
                            {"/silent", silent},
                            {"/away", {302, "Location: file:///etc/passwd\r\n", ""}},

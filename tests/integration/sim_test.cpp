@@ -11,8 +11,7 @@ constexpr const char* kMedian = "return function(view) return view.step <= view:
 
 Finished sim(const TempDir& dir, std::vector<std::string> args, double seconds = 30) {
   args.insert(args.begin(), "sim");
-  ProcessOptions options;
-  options.cwd = dir.path();
+  ProcessOptions options{.cwd = dir.path()};
   return run_program(actorhost_binary(), std::move(args), seconds, options);
 }
 
@@ -89,8 +88,7 @@ TEST_CASE("an interrupted sweep leaves its rows beside the table, and resumes fr
   const TempDir dir;
   const std::vector<std::string> args = {"sim",  "--barrier", "ssp:{s}", "--sweep", "s=0:40:1", "--nodes",
                                          "3000", "--time",    "60",      "--csv",   "out.csv"};
-  ProcessOptions options;
-  options.cwd = dir.path();
+  ProcessOptions options{.cwd = dir.path()};
   Process cut(actorhost_binary(), args, options);
   const auto rows = [&dir] {
     return std::filesystem::exists(dir / "out.csv.part") ? lines_of(read_text(dir / "out.csv.part")).size() : 0;
@@ -343,8 +341,7 @@ TEST_CASE("a run without remaining nodes is noted beside the table") {
 
 TEST_CASE("a recorded run is simulated under its own rule and under others") {
   const TempDir dir;
-  ProcessOptions options;
-  options.cwd = dir.path();
+  ProcessOptions options{.cwd = dir.path()};
   double percent = 100;
   // The goal is 10 on a quiet machine; a machine that stalls for a moment measures something else.
   for (int attempt = 0; attempt < 4 && std::abs(percent) >= 20; ++attempt) {

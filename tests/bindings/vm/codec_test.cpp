@@ -115,8 +115,7 @@ TEST_CASE("output of the codec is byte for byte the documented encoding") {
 TEST_CASE("limits of the encoder are errors with the path, and leave the stack unchanged") {
   VmFixture f;
   lua_State* L = f.vm->state();
-  actorhost::ValueLimits limits;
-  limits.depth = 3;
+  actorhost::ValueLimits limits{.depth = 3};
   f.push("{a = {{b = {}}}}");
   CHECK(encode_value(L, -1, "update", limits).error().message ==
         "update.a[1].b is nested too deeply (more than 3 tables)");

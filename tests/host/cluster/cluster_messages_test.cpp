@@ -6,18 +6,17 @@
 namespace {
 
 JoinMessage sample_join() {
-  JoinMessage m;
-  m.run_id = "run-1";
-  m.job_name = "job.lua";
-  m.job_hash = 0xfeedULL;
-  m.host = "alpha:4711";
-  m.url = "tcp://10.0.0.7:40112";
-  m.group = 0x123456789abcULL;
-  m.group_size = 3;
-  m.group_index = 2;
-  m.node_rank = -1;
-  m.nodes = 8;
-  m.settings = {{"barrier", "ssp:4"}, {"seed", "7"}};
+  JoinMessage m{.run_id = "run-1",
+                .job_name = "job.lua",
+                .job_hash = 0xfeedULL,
+                .host = "alpha:4711",
+                .url = "tcp://10.0.0.7:40112",
+                .group = 0x123456789abcULL,
+                .group_size = 3,
+                .group_index = 2,
+                .node_rank = -1,
+                .nodes = 8,
+                .settings = {{"barrier", "ssp:4"}, {"seed", "7"}}};
   return m;
 }
 

@@ -12,21 +12,12 @@ Frame from_peer(Kind kind, const M& message) {
 }
 
 TreeReport report_of(const Envelope& envelope) {
-  TreeReport report;
-  report.envelope = envelope;
-  report.number = 3;
-  report.total = {4, 2, 9};
-  report.below = {7};
-  report.lost = {8};
+  TreeReport report{.envelope = envelope, .number = 3, .total = {4, 2, 9}, .below = {7}, .lost = {8}};
   return report;
 }
 
 TreeResult result_of(const Envelope& envelope, const Peer& other) {
-  TreeResult result;
-  result.envelope = envelope;
-  result.total = {4, 2, 9};
-  result.lease = 1;
-  result.others = {other};
+  TreeResult result{.envelope = envelope, .total = {4, 2, 9}, .lease = 1, .others = {other}};
   return result;
 }
 

@@ -219,9 +219,7 @@ TEST_CASE("a page answers only requests for its own address") {
 }
 
 TEST_CASE("an address beyond loopback requires a token, once") {
-  PageOptions options;
-  options.address = "0.0.0.0:0";
-  const ServedPage served(4, options);
+  const ServedPage served(4, {.address = "0.0.0.0:0"});
   const std::string url = served.page->url();
   const std::string token = url.substr(url.find("?token=") + 7);
   REQUIRE(token.size() == 32);
@@ -239,9 +237,7 @@ TEST_CASE("an address beyond loopback requires a token, once") {
 }
 
 TEST_CASE("the run's reading token opens a page beyond loopback, and an empty reading token opens none") {
-  PageOptions options;
-  options.address = "0.0.0.0:0";
-  options.reading_token = "read-0123";
+  PageOptions options{.address = "0.0.0.0:0", .reading_token = "read-0123"};
   const ServedPage served(4, options);
   CHECK(status_of(fetched(served, "GET /metrics", "Authorization: Bearer read-0123\r\n")) == 200);
   const std::string first = fetched(served, "GET /?token=read-0123");
@@ -258,9 +254,7 @@ TEST_CASE("an unusable address is named in the error") {
   const ServedPage served;
   SteadyClock clock;
   const auto message = [&](const std::string& address) {
-    PageOptions options;
-    options.address = address;
-    return PageServer::open(options, clock).error().message;
+    return PageServer::open({.address = address}, clock).error().message;
   };
   CHECK(message(served.host) ==
         served.host + " is taken by another program: choose another port, or 0 for any that is free");

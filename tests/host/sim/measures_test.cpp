@@ -6,8 +6,7 @@
 namespace {
 
 Moments direct(const std::vector<double>& values, double scale) {
-  Moments out;
-  out.count = values.size();
+  Moments out{.count = values.size()};
   const auto n = static_cast<double>(values.size());
   for (const double v : values) out.mean += v / scale / n;
   double m2 = 0;
@@ -123,9 +122,7 @@ TEST_CASE("under bsp the k-th update of a round misses the k before it") {
 TEST_CASE("the staleness of two nodes without a barrier, worked out by hand") {
   // Node 0 completes at 1, 2, 3, 4, 5 and node 1 at 2.6 and 5.2. Node 0's third update misses one update of node 1.
   // Node 1's first update misses two, and its second misses the three since its pull.
-  Replay replay;
-  replay.nodes = {{0, 0, {{1, 0}}}, {0, 0, {{2.6, 0}}}};
-  const SimResult result = replayed(replay, 5.5, kAsp);
+  const SimResult result = replayed({.nodes = {{0, 0, {{1, 0}}}, {0, 0, {{2.6, 0}}}}}, 5.5, kAsp);
   const std::vector<double> missed = {0, 0, 2, 1, 0, 0, 3};
   CHECK(result.updates == 7);
   Moments expected = direct(missed, 1);

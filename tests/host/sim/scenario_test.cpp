@@ -75,10 +75,8 @@ TEST_CASE("a topology is an oracle, a server of 1 to 256 shards, or peers") {
 
 TEST_CASE("a scenario reports values that cannot be simulated") {
   Replay none;
-  Replay idle;
-  idle.nodes = {{0, 0, {{1, 0}}}, {0, 0, {}}};
-  Replay still;
-  still.nodes = {{0, 0, {{0, 0}, {0, 0}}}};
+  Replay idle{.nodes = {{0, 0, {{1, 0}}}, {0, 0, {}}}};
+  Replay still{.nodes = {{0, 0, {{0, 0}, {0, 0}}}}};
   const std::pair<const char*, std::function<void(Scenario&)>> cases[] = {
       {"nodes has to be from 1 to 8388608", [](Scenario& s) { s.nodes = 0; }},
       {"nodes has to be from 1 to 8388608", [](Scenario& s) { s.nodes = Scenario::kMaxNodes + 1; }},

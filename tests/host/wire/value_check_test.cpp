@@ -73,8 +73,7 @@ TEST_CASE("a count that the bytes cannot hold is refused before any allocation")
 }
 
 TEST_CASE("nesting, slots and size have limits") {
-  ValueLimits limits;
-  limits.depth = 3;
+  ValueLimits limits{.depth = 3};
   CHECK(check_value(bytes({0x0c, 2, 0x0c, 2, 0x08}), 0, limits).ok());
   CHECK_THAT(error_of(bytes({0x0c, 2, 0x0c, 2, 0x0c, 2, 0x08}), 0, limits), Contains("nested too deeply, at offset 7"));
   limits.slots = 10;

@@ -21,11 +21,7 @@ Frame cutting(ChunkId chunk, const std::string& why) {
 }
 
 ConsoleRequest request_of(ChunkId chunk, bool together, std::vector<Address> nodes) {
-  ConsoleRequest request;
-  request.chunk = chunk;
-  request.together = together;
-  request.nodes = std::move(nodes);
-  request.limit = 10;
+  ConsoleRequest request{.chunk = chunk, .together = together, .nodes = std::move(nodes), .limit = 10};
   return request;
 }
 

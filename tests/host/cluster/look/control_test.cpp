@@ -14,8 +14,7 @@ namespace {
 struct Client {
   explicit Client(const std::string& token = "") : log(LogLevel::off), client(options_of(token), clock, log, {}) {}
   static StreamOptions options_of(const std::string& token) {
-    StreamOptions options;
-    options.token = token;
+    StreamOptions options{.token = token};
     return options;
   }
   json state(const std::vector<std::string>& sections = {}) {

@@ -11,10 +11,7 @@ namespace {
 class World {
  public:
   World(uint64_t seed, uint32_t ranks) : rng_(seed), net_(clock_, seed), ranks_(ranks) {
-    SimLink link;
-    link.latency = exponential_latency(1e-3);
-    link.bytes_per_second = 1e8;
-    net_.set_links(link);
+    net_.set_links({.latency = exponential_latency(1e-3), .bytes_per_second = 1e8});
     net_.on_delivered([this](Address address) { deliver(address); });
     for (uint32_t rank = 0; rank < ranks; ++rank) {
       inboxes_.push_back(std::make_unique<Mailbox>());
@@ -192,13 +189,12 @@ class World {
 
 /// The call of rank `me` of three ranks. Its frames reach no rank.
 std::unique_ptr<CollectiveCall> begin_without_peers(CallSpec spec, uint32_t me, CallLedger& ledger) {
-  CallWiring wiring;
-  wiring.send = [](uint32_t, Kind, std::string_view, const Blob&) { return Status(); };
-  wiring.returned = [] {};
-  wiring.describe_loss = [] { return std::string(); };
-  wiring.epoch = [] { return uint64_t{0}; };
-  wiring.ledger = &ledger;
-  wiring.appeal = [](const Error&) {};
+  CallWiring wiring{.send = [](uint32_t, Kind, std::string_view, const Blob&) { return Status(); },
+                    .returned = [] {},
+                    .describe_loss = [] { return std::string(); },
+                    .epoch = [] { return uint64_t{0}; },
+                    .ledger = &ledger,
+                    .appeal = [](const Error&) {}};
   ledger.enter({0, false, 1}, 0);
   wiring.key.number = 1;
   CallGroup group;

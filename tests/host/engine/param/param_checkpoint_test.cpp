@@ -18,9 +18,7 @@ Tasks fetch_for(const std::vector<NodeId>& ids) {
 }
 
 SimOptions adam_options(uint32_t shards, uint64_t seed) {
-  SimOptions options;
-  options.seed = seed;
-  options.shards = shards;
+  SimOptions options{.seed = seed, .shards = shards};
   options.update.spec.kind = kernel::OptimiserKind::adam;
   return options;
 }
@@ -133,13 +131,12 @@ class WholePushes final : public CheckpointSink {
 
 TEST_CASE("a push is in a checkpoint on all shards or on none, also under rules without order") {
   const uint64_t seed = GENERATE(range(1, 9));
-  SimOptions options;
-  options.seed = seed;
-  options.shards = GENERATE(1, 3);
-  options.workers = 4;
-  options.deaths = GENERATE(0, 1);
+  SimOptions options{.seed = seed,
+                     .shards = GENERATE(1U, 3U),
+                     .workers = 4,
+                     .deaths = GENERATE(0U, 1U),
+                     .whole = GENERATE(false, true)};
   options.run.checkpoint.steps = 1;
-  options.whole = GENERATE(false, true);
   if (options.whole) options.update.kind = UpdateRule::Kind::lua;
   options.rule = [seed] { return seed % 2 == 0 ? native_asp() : native_ssp(2); };
   WholePushes cuts(options.shards);

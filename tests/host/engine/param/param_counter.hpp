@@ -19,12 +19,14 @@ inline std::vector<float> floats_in(const ParamSim& sim, const ParamKey& key) {
   return values_of(std::get<ParamTensor>(sim.value(key)));
 }
 
-// Each worker adds 1 to the only element.
-inline void use_counter(ParamSim& sim) {
-  sim.set(kW, tensor_of<float>({0}));
-  sim.schedule = [](const std::vector<NodeId>& ids) { return fetch_for(ids, kW); };
-  sim.work = [](ParamSim::Worker&, const ParamWorker::Task&) { return Entries{{kW, tensor_of<float>({1}), 0}}; };
-}
+/// Each worker adds 1 to the only element.
+struct CounterSim : ParamSim {
+  explicit CounterSim(SimOptions options = {}) : ParamSim(std::move(options)) {
+    set(kW, tensor_of<float>({0}));
+    schedule = [](const std::vector<NodeId>& ids) { return fetch_for(ids, kW); };
+    work = [](Worker&, const ParamWorker::Task&) { return Entries{{kW, tensor_of<float>({1}), 0}}; };
+  }
+};
 
 inline void check_ok(ParamSim& sim) {
   INFO((sim.error ? sim.error->message : std::string()));

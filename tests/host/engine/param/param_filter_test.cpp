@@ -14,9 +14,7 @@ size_t body_bytes(const std::vector<Frame>& frames) {
 }
 
 Frame task_frame(bool filtered) {
-  TaskHead head;
-  head.run = 4;
-  head.filtered = filtered;
+  TaskHead head{.run = 4, .filtered = filtered};
   EntryPacker packer(param_kind::task, worker_address(2), 0, pack(head), true);
   std::vector<Frame> frames;
   packer.finish(frames);
@@ -152,16 +150,13 @@ TEST_CASE("stops and pushes carry traffic counts, and no bytes in a run without 
   const Frame stop = message_frame(param_kind::stop, 3, 0, Stop{9, summary});
   CHECK(stop.meta.size() == plain + 32);
   CHECK(read_message<Stop>(stop).value().summary == summary);
-  PushHead head;
-  head.filtered = true;
-  head.traffic = {{1, 2}, {3, 4}};
+  PushHead head{.filtered = true, .traffic = {{1, 2}, {3, 4}}};
   const std::string bytes = pack(head);
   Unpacker in(bytes);
   CHECK(unpack_head<PushHead>(in).value().traffic == head.traffic);
   Unpacker cut(std::string_view(bytes).substr(0, bytes.size() - 1));
   CHECK_FALSE(unpack_head<PushHead>(cut).ok());
-  TaskHead task;
-  task.filtered = true;
+  TaskHead task{.filtered = true};
   const std::string task_bytes = pack(task);
   Unpacker task_in(task_bytes);
   CHECK(unpack_head<TaskHead>(task_in).value().filtered);
@@ -172,14 +167,12 @@ TEST_CASE("through halves every worker sees the required values, whichever worke
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
     constexpr size_t kSize = 40000;  // more than the split size
-    SimOptions options;
-    options.seed = seed;
-    options.shards = seed % 2 == 0 ? 3 : 1;
-    options.workers = 4;
-    options.deaths = seed % 3 == 0 ? 1 : 0;
-    options.joins = seed % 5 == 0 ? 1 : 0;
-    options.filters = {{.values = Values::half, .feedback = true}, {.values = Values::half, .feedback = true}};
-    ParamSim sim(options);
+    ParamSim sim({.seed = seed,
+                  .shards = seed % 2 == 0 ? 3U : 1U,
+                  .workers = 4,
+                  .deaths = seed % 3 == 0 ? 1U : 0U,
+                  .joins = seed % 5 == 0 ? 1U : 0U,
+                  .filters = {{.values = Values::half, .feedback = true}, {.values = Values::half, .feedback = true}}});
     const ParamKey key = key_of("w");
     sim.set(key, tensor_of(std::vector<double>(kSize)));
     sim.schedule = [&](const std::vector<NodeId>& ids) {
@@ -218,9 +211,7 @@ TEST_CASE("with error feedback the stored value is the sum of the pushes, except
       INFO("values " << static_cast<int>(spec.values) << ", topk " << spec.fraction << " or " << spec.count << " on "
                      << shards);
       constexpr size_t kSize = 80000;
-      SimOptions options;
-      options.shards = shards;
-      options.workers = 2;
+      SimOptions options{.shards = shards, .workers = 2};
       options.filters.push = spec;
       ParamSim sim(options);
       const ParamKey key = key_of("w");

@@ -6,10 +6,7 @@
 using kernel::OptimiserKind;
 
 TEST_CASE("late pushes are dropped on every shard") {
-  SimOptions options;
-  options.shards = 2;
-  options.workers = 4;
-  options.rule = [] { return native_asp(); };
+  SimOptions options{.shards = 2, .workers = 4, .rule = [] { return native_asp(); }};
   options.run.merge = {MergePolicy::Kind::drop, 1, 1, 1};
   ParamSim sim(options);
   for (int i = 0; i < 4; ++i) sim.set(key_of(i), tensor_of<float>({0}));
@@ -30,13 +27,9 @@ TEST_CASE("late pushes are dropped on every shard") {
 }
 
 TEST_CASE("a buffer of k merges the mean of k pushes at a time, and the rest at the end") {
-  SimOptions options;
-  options.shards = 2;
-  options.workers = 3;
-  options.rule = [] { return native_asp(); };
+  SimOptions options{.shards = 2, .workers = 3, .rule = [] { return native_asp(); }};
   options.run.merge = {MergePolicy::Kind::buffer, 0, 4, 1};
-  ParamSim sim(options);
-  use_counter(sim);
+  CounterSim sim(options);
   std::vector<float> seen;
   sim.work = [&](ParamSim::Worker&, const ParamWorker::Task& task) {
     seen.push_back(values_of(std::get<ParamTensor>(task.entries.at(0).value)).at(0));
@@ -62,12 +55,9 @@ TEST_CASE("a rule sees the number of buffered pushes") {
     std::vector<uint32_t>& buffered;
   };
   std::vector<uint32_t> buffered;
-  SimOptions options;
-  options.workers = 3;
-  options.rule = [&] { return std::make_unique<Watching>(buffered); };
+  SimOptions options{.workers = 3, .rule = [&] { return std::make_unique<Watching>(buffered); }};
   options.run.merge = {MergePolicy::Kind::buffer, 0, 4, 1};
-  ParamSim sim(options);
-  use_counter(sim);
+  CounterSim sim(options);
   sim.stop = [](const StopContext& c) { return c.updates >= 40; };
   REQUIRE(sim.run());
   check_ok(sim);
@@ -76,14 +66,12 @@ TEST_CASE("a rule sees the number of buffered pushes") {
 
 TEST_CASE("the mean of each step's pushes is one step of the optimiser, on any number of shards") {
   for (const uint32_t shards : {1U, 3U}) {
-    SimOptions options;
-    options.shards = shards;
+    SimOptions options{.shards = shards};
     options.update.spec = {OptimiserKind::sgd};
     options.update.spec.lr = 1;
     options.update.spec.momentum = 0.9;
     options.run.merge.kind = MergePolicy::Kind::mean;
-    ParamSim sim(options);
-    use_counter(sim);
+    CounterSim sim(options);
     sim.work = [](ParamSim::Worker& worker, const ParamWorker::Task&) {
       return Entries{{kW, tensor_of<float>({static_cast<float>(worker.id)}), 0}};  // 0, 1 and 2: their mean is 1
     };
@@ -96,12 +84,9 @@ TEST_CASE("the mean of each step's pushes is one step of the optimiser, on any n
 }
 
 TEST_CASE("a stale push is scaled by its staleness") {
-  SimOptions options;
-  options.workers = 2;
-  options.rule = [] { return native_asp(); };
+  SimOptions options{.workers = 2, .rule = [] { return native_asp(); }};
   options.run.merge = {MergePolicy::Kind::scale, 0, 1, 1};
-  ParamSim sim(options);
-  use_counter(sim);
+  CounterSim sim(options);
   sim.stop = [](const StopContext& c) { return c.updates >= 60; };
   REQUIRE(sim.run());
   check_ok(sim);

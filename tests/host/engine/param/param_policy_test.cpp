@@ -13,10 +13,7 @@ TEST_CASE("under BSP any timing and any number of shards give the same bits") {
     for (const uint32_t shards : {1U, 2U, 3U, 5U}) {
       for (uint64_t seed = 1; seed <= 3; ++seed) {
         CAPTURE(static_cast<int>(kind), shards, seed);
-        SimOptions options;
-        options.seed = seed;
-        options.shards = shards;
-        options.workers = 4;
+        SimOptions options{.seed = seed, .shards = shards, .workers = 4};
         options.update.spec.kind = kind;
         options.update.spec.momentum = kind == OptimiserKind::sgd ? 0.9 : 0;
         ParamSim sim(options);
@@ -48,10 +45,7 @@ TEST_CASE("under BSP any timing and any number of shards give the same bits") {
 }
 
 TEST_CASE("the summary is the same for all workers and counts the merged pushes") {
-  SimOptions options;
-  options.workers = 3;
-  ParamSim sim(options);
-  use_counter(sim);
+  CounterSim sim({.workers = 3});
   sim.stop = [](const StopContext& c) { return c.updates >= 10; };
   REQUIRE(sim.run());
   check_ok(sim);
@@ -64,8 +58,7 @@ TEST_CASE("the summary is the same for all workers and counts the merged pushes"
 }
 
 TEST_CASE("a run that is over before its start ends at once") {
-  ParamSim sim(SimOptions{});
-  use_counter(sim);
+  CounterSim sim;
   sim.stop = [](const StopContext&) { return true; };
   REQUIRE(sim.run());
   CHECK(sim.summary->updates == 0);
@@ -76,15 +69,11 @@ TEST_CASE("a run ends when its seconds are over, and later pushes are counted bu
   const auto policy = GENERATE(MergePolicy::Kind::all, MergePolicy::Kind::drop);  // the latter stages its pushes
   const uint32_t shards = GENERATE(1U, 3U);
   CAPTURE(bsp, static_cast<int>(policy), shards);
-  SimOptions options;
-  options.shards = shards;
-  options.slow_server = 0;
-  options.rule = [bsp] { return bsp ? native_bsp() : native_asp(); };
+  SimOptions options{.shards = shards, .slow_server = 0, .rule = [bsp] { return bsp ? native_bsp() : native_asp(); }};
   options.run.merge.kind = policy;
   options.run.merge.later_than = 1000;
   options.run.seconds = 30;
-  ParamSim sim(options);
-  use_counter(sim);
+  CounterSim sim(options);
   sim.stop = [](const StopContext&) { return false; };
   uint64_t before = 0;  // complete pushes when the time is over
   sim.at(29.999, [&] { before = sim.server().controller()->updates(); });
@@ -100,14 +89,11 @@ TEST_CASE("a run ends when its seconds are over, and later pushes are counted bu
 }
 
 TEST_CASE("a wait of over 10 s is logged once, with the waiting workers and the awaited workers") {
-  SimOptions options;
-  options.mean_compute = 0.1;
-  options.slow_server = 0;
+  SimOptions options{.mean_compute = 0.1, .slow_server = 0};
   options.run.push_place = "push (job.lua:8)";
   const bool at_the_end = GENERATE(false, true);
   if (at_the_end) options.rule = [] { return native_asp(); };
-  ParamSim sim(options);
-  use_counter(sim);
+  CounterSim sim(options);
   sim.schedule = [](const std::vector<NodeId>& ids) { return fetch_for(ids, kW); };
   sim.extra_compute = [](NodeId id, uint64_t step) { return id == 1 && step == 2 ? 35.0 : 0; };
   sim.stop = [](const StopContext& c) { return c.step >= 4 || c.updates >= 40; };
@@ -125,11 +111,7 @@ TEST_CASE("a wait of over 10 s is logged once, with the waiting workers and the 
 }
 
 TEST_CASE("the log names a worker that has not reached the run while others wait for it") {
-  SimOptions options;
-  options.mean_compute = 0.1;
-  options.absent_worker = 2;
-  ParamSim sim(options);
-  use_counter(sim);
+  CounterSim sim({.mean_compute = 0.1, .absent_worker = 2});
   sim.at(30, [&] { sim.kill(2); });
   REQUIRE(sim.run());
   check_ok(sim);
@@ -142,11 +124,9 @@ TEST_CASE("the log names a worker that has not reached the run while others wait
 TEST_CASE("a worker without an entry is parked, delays no worker and is offered again") {
   for (const bool bsp : {true, false}) {
     CAPTURE(bsp);
-    SimOptions options;
-    options.workers = 3;
+    SimOptions options{.workers = 3};
     if (!bsp) options.rule = [] { return native_ssp(1); };
-    ParamSim sim(options);
-    use_counter(sim);
+    CounterSim sim(options);
     uint64_t offers = 0;
     sim.schedule = [&](const std::vector<NodeId>& ids) {
       Tasks tasks = fetch_for(ids, kW);
@@ -163,8 +143,7 @@ TEST_CASE("a worker without an entry is parked, delays no worker and is offered 
 }
 
 TEST_CASE("a run fails with advice when no worker has work and nothing can change that") {
-  ParamSim sim(SimOptions{});
-  use_counter(sim);
+  CounterSim sim;
   sim.schedule = [](const std::vector<NodeId>&) { return Tasks(); };
   REQUIRE(sim.run());
   REQUIRE(sim.error);
@@ -172,8 +151,7 @@ TEST_CASE("a run fails with advice when no worker has work and nothing can chang
 }
 
 TEST_CASE("entries for a worker outside of the request are an error that names the worker") {
-  ParamSim sim(SimOptions{});
-  use_counter(sim);
+  CounterSim sim;
   sim.schedule = [](const std::vector<NodeId>&) { return fetch_for({7}, kW); };
   REQUIRE(sim.run());
   REQUIRE(sim.error);
@@ -184,10 +162,7 @@ TEST_CASE("a rule that can never let a worker pass is an error and not a hang") 
   class Never final : public BarrierRule {
     Status decide(const Progress&, std::span<const Slot>, double, std::span<Decision>) override { return {}; }
   };
-  SimOptions options;
-  options.rule = [] { return std::make_unique<Never>(); };
-  ParamSim sim(options);
-  use_counter(sim);
+  CounterSim sim({.rule = [] { return std::make_unique<Never>(); }});
   REQUIRE(sim.run());
   REQUIRE(sim.error);
   CHECK_THAT(sim.error->message, Catch::Contains("would never let a worker pass"));
@@ -196,11 +171,7 @@ TEST_CASE("a rule that can never let a worker pass is an error and not a hang") 
 TEST_CASE("a failed worker's task is returned and can be given to another worker") {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
-    SimOptions options;
-    options.seed = seed;
-    options.workers = 4;
-    options.deaths = 2;
-    options.busy_seconds = 6;
+    SimOptions options{.seed = seed, .workers = 4, .deaths = 2, .busy_seconds = 6};
     if (seed % 2 == 0) options.rule = [] { return native_asp(); };
     ParamSim sim(options);
     // Twenty pieces of work, each to be done once: slot p counts how often piece p was merged.
@@ -238,10 +209,7 @@ TEST_CASE("a failed worker's task is returned and can be given to another worker
 }
 
 TEST_CASE("a run fails when all workers have failed") {
-  SimOptions options;
-  options.workers = 1;
-  ParamSim sim(options);
-  use_counter(sim);
+  CounterSim sim({.workers = 1});
   sim.at(5, [&] {
     sim.server().lost(0, sim.now());
     auto request = sim.server().next(sim.now());
@@ -257,12 +225,7 @@ TEST_CASE("a run fails when all workers have failed") {
 TEST_CASE("the rule can be swapped during a run, and no push is lost or merged twice") {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     CAPTURE(seed);
-    SimOptions options;
-    options.seed = seed;
-    options.shards = static_cast<uint32_t>(1 + seed % 3);
-    options.workers = 4;
-    ParamSim sim(options);
-    use_counter(sim);
+    CounterSim sim({.seed = seed, .shards = static_cast<uint32_t>(1 + seed % 3), .workers = 4});
     const auto asp = native_asp();
     const auto bsp = native_bsp();
     const auto ssp = native_ssp(2);
@@ -288,10 +251,7 @@ TEST_CASE("the rule can be swapped during a run, and no push is lost or merged t
 TEST_CASE("a Lua pull gets whole values in (step, worker) order under BSP, and its results are stored") {
   for (const uint32_t shards : {1U, 3U}) {
     CAPTURE(shards);
-    SimOptions options;
-    options.shards = shards;
-    options.workers = 3;
-    options.whole = true;
+    SimOptions options{.shards = shards, .workers = 3, .whole = true};
     options.update.kind = UpdateRule::Kind::lua;
     ParamSim sim(options);
     const size_t n = 70000;  // the stored value is split, the pulled value is not
@@ -344,10 +304,7 @@ TEST_CASE("a Lua pull gets whole values in (step, worker) order under BSP, and i
 }
 
 TEST_CASE("a push that does not fit is refused, and its worker gets the reason") {
-  SimOptions options;
-  options.shards = 2;
-  ParamSim sim(options);
-  use_counter(sim);
+  CounterSim sim({.shards = 2});
   sim.work = [](ParamSim::Worker& worker, const ParamWorker::Task&) {
     return Entries{{kW, worker.id == 1 ? tensor_of<float>({1, 2}) : tensor_of<float>({1}), 0}};
   };
@@ -358,9 +315,7 @@ TEST_CASE("a push that does not fit is refused, and its worker gets the reason")
 }
 
 TEST_CASE("pushes with infinite values are counted, or refused before they are sent") {
-  SimOptions options;
-  options.shards = 3;
-  ParamSim sim(options);
+  ParamSim sim({.shards = 3});
   const size_t n = 100000;  // split over several shards, but counted once
   sim.set(kW, tensor_of(std::vector<float>(n)));
   sim.schedule = [](const std::vector<NodeId>& ids) { return fetch_for(ids, kW); };
@@ -386,11 +341,9 @@ TEST_CASE("pushes with infinite values are counted, or refused before they are s
 }
 
 TEST_CASE("workers may choose their keys themselves") {
-  SimOptions options;
+  SimOptions options{.rule = [] { return native_ssp(1); }};
   options.run.local_schedule = true;
-  options.rule = [] { return native_ssp(1); };
-  ParamSim sim(options);
-  use_counter(sim);
+  CounterSim sim(options);
   sim.schedule = nullptr;  // must not be called
   sim.work = [](ParamSim::Worker&, const ParamWorker::Task& task) {
     CHECK(task.local);

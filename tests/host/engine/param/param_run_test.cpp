@@ -99,15 +99,13 @@ const std::vector<RuleCase>& rule_cases() {
 // One run. `spread` is the largest allowed distance between counted workers, or -1.
 void one_run(const RuleCase& rule, uint64_t seed, uint32_t workers, uint32_t shards, bool trouble) {
   CAPTURE(rule.name, seed, workers, shards, trouble);
-  SimOptions options;
-  options.seed = seed;
-  options.workers = workers;
-  options.shards = shards;
-  options.deaths = trouble ? 1 + workers / 3 : 0;
-  options.joins = trouble ? 2 : 0;
-  options.busy_seconds = 10;
-  options.rule = [&] { return rule.make(seed); };
-  ParamSim sim(options);
+  ParamSim sim({.seed = seed,
+                .shards = shards,
+                .workers = workers,
+                .deaths = trouble ? 1 + workers / 3 : 0,
+                .joins = trouble ? 2U : 0U,
+                .busy_seconds = 10,
+                .rule = [&] { return rule.make(seed); }});
   use_history(sim, rule.staleness);
   const int spread = rule.staleness < 0 ? -1 : rule.staleness + 1;
   sim.after_event = [&](ParamSim& s) {

@@ -15,9 +15,7 @@ ParamSim::ParamSim(SimOptions options)
       log_(LogLevel::info, [this](const LogLine& line) { log_lines.push_back(line.words()); }),
       net_(clock_, options_.seed),
       rng_(options_.seed, 7) {
-  SimLink link;
-  link.latency = exponential_latency(0.05 + rng_.uniform());
-  net_.set_links(link);
+  net_.set_links({.latency = exponential_latency(0.05 + rng_.uniform())});
   net_.on_delivered([this](Address address) {
     if (ready_.insert(address).second) net_.at(clock_.now(), [this, address] { drain(address); });
   });

@@ -273,10 +273,8 @@ TEST_CASE("in the trace of a BSP run no step begins before all workers have comp
     CAPTURE(seed);
     Recording recording;
     std::optional<ParamSummary> summary;
-    SimOptions options;
-    options.seed = seed;
-    options.workers = static_cast<uint32_t>(2 + seed % 5);
-    options.shards = static_cast<uint32_t>(1 + seed % 3);
+    SimOptions options{
+        .seed = seed, .shards = static_cast<uint32_t>(1 + seed % 3), .workers = static_cast<uint32_t>(2 + seed % 5)};
     const Checked checked(rows_of(simulated(options, recording, 6, summary)));
     REQUIRE(checked.workers.size() == options.workers);
     CHECK(checked.steps == summary->updates);
@@ -295,11 +293,8 @@ TEST_CASE("the trace of an ASP run shows the steps in progress at the stop, and 
     CAPTURE(seed);
     Recording recording;
     std::optional<ParamSummary> summary;
-    SimOptions options;
-    options.seed = seed;
-    options.workers = 5;
-    options.rule = [] { return native_asp(); };
-    const Checked checked(rows_of(simulated(options, recording, 4, summary)));
+    const Checked checked(
+        rows_of(simulated({.seed = seed, .workers = 5, .rule = [] { return native_asp(); }}, recording, 4, summary)));
     const auto open = static_cast<uint64_t>(
         std::count_if(checked.workers.begin(), checked.workers.end(), [](const auto& w) { return w.second.open; }));
     CHECK(open >= 1);
@@ -313,12 +308,7 @@ TEST_CASE("the trace has workers that fail and join at any moment") {
     CAPTURE(seed);
     Recording recording;
     std::optional<ParamSummary> summary;
-    SimOptions options;
-    options.seed = seed;
-    options.workers = 4;
-    options.deaths = 2;
-    options.joins = 2;
-    options.busy_seconds = 10;
+    SimOptions options{.seed = seed, .workers = 4, .deaths = 2, .joins = 2, .busy_seconds = 10};
     if (seed % 2 == 0) options.rule = [] { return native_ssp(2); };
     const Checked checked(rows_of(simulated(options, recording, 10, summary)));
     REQUIRE(checked.left <= summary->lost);  // some fail while the last pushes arrive
@@ -329,8 +319,7 @@ TEST_CASE("the trace has workers that fail and join at any moment") {
 
 TEST_CASE("a worker without work is not counted in the trace until it gets work") {
   Recording recording;
-  SimOptions options;
-  options.workers = 3;
+  SimOptions options{.workers = 3};
   options.run.trace = recording.trace.get();
   int round = 0;
   {

@@ -363,10 +363,7 @@ void many(const Weather& weather, uint64_t count) {
 TEST_CASE("keys of nodes without faults are written and read, on any number of nodes") {
   for (const NodeId n : {1U, 2U, 3U, 5U, 8U, 20U}) {
     INFO(n << " nodes");
-    Weather calm;
-    calm.nodes = n;
-    calm.seconds = 5;
-    many(calm, 1);
+    many({.nodes = n, .seconds = 5}, 1);
   }
 }
 
@@ -407,55 +404,27 @@ TEST_CASE("a value of several parts arrives complete, also with lost frames and 
   }
 }
 
-TEST_CASE("keys survive joins and leaves") {
-  Weather weather;
-  weather.joins = 0.5;
-  weather.leaves = 0.5;
-  many(weather, 5);
-}
+TEST_CASE("keys survive joins and leaves") { many({.joins = 0.5, .leaves = 0.5}, 5); }
 
-TEST_CASE("keys survive failures with closed connections") {
-  Weather weather;
-  weather.joins = 0.3;
-  weather.kills = 0.3;
-  many(weather, 5);
-}
+TEST_CASE("keys survive failures with closed connections") { many({.kills = 0.3, .joins = 0.3}, 5); }
 
 TEST_CASE("keys with any number of copies survive joins, leaves, and failures while another copy exists") {
   for (const uint32_t copies : {1, 2, 5, 16}) {
     INFO(copies << " copies");
-    Weather weather;
-    weather.copies = copies;
-    weather.joins = 0.4;
-    weather.leaves = 0.2;
-    weather.kills = copies > 1 ? 0.2 : 0;
-    many(weather, 3);
+    many({.copies = copies, .kills = copies > 1 ? 0.2 : 0, .joins = 0.4, .leaves = 0.2}, 3);
   }
 }
 
 TEST_CASE("keys survive silent failures and loss") {
-  Weather weather;
-  weather.nodes = 12;
-  weather.seconds = 120;
-  weather.joins = 0.05;
-  weather.kills = 0.05;
-  weather.closes_connections = false;
-  weather.loss = 0.01;
-  many(weather, 3);
+  many({.nodes = 12, .seconds = 120, .kills = 0.05, .closes_connections = false, .joins = 0.05, .loss = 0.01}, 3);
 }
 
 TEST_CASE("keys that Lua merges survive joins, leaves and failures") {
-  Weather weather;
-  weather.lua = true;
-  weather.joins = 0.4;
-  weather.leaves = 0.2;
-  weather.kills = 0.2;
-  many(weather, 5);
+  many({.lua = true, .kills = 0.2, .joins = 0.4, .leaves = 0.2}, 5);
 }
 
 TEST_CASE("keys survive clock jumps, also with failures, joins and leaves") {
-  Weather weather;
-  weather.leaps = 0.3;
+  Weather weather{.leaps = 0.3};
   many(weather, 8);
   weather.nodes = 10;
   weather.kills = 0.1;
@@ -465,9 +434,7 @@ TEST_CASE("keys survive clock jumps, also with failures, joins and leaves") {
 }
 
 TEST_CASE("keys survive all faults together") {
-  Weather weather;
-  weather.nodes = 24;
-  weather.seconds = 90;
+  Weather weather{.nodes = 24, .seconds = 90};
   weather.joins = 0.04;  // a tenth of the nodes is replaced in a minute
   weather.leaves = 0.02;
   weather.kills = 0.02;
@@ -484,10 +451,4 @@ TEST_CASE("staged updates become visible when all have completed their step, und
   for_seeds(5, [](uint64_t seed) { return staged(seed, seed % 3 == 0); });
 }
 
-TEST_CASE("keys survive a partition that heals") {
-  Weather weather;
-  weather.nodes = 10;
-  weather.seconds = 60;
-  weather.cut = 20;
-  many(weather, 3);
-}
+TEST_CASE("keys survive a partition that heals") { many({.nodes = 10, .seconds = 60, .cut = 20}, 3); }

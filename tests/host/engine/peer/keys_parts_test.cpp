@@ -227,30 +227,17 @@ void many_parted(const PartsWeather& weather, uint64_t count) {
 }  // namespace
 
 TEST_CASE("an update of a value in parts is complete or absent after its writer's failure, staged or not") {
-  PartsWeather weather;
-  weather.staged = GENERATE(true, false);
-  weather.joins = GENERATE(0.0, 0.01);
-  many_parted(weather, 8);
+  many_parted({.staged = GENERATE(true, false), .joins = GENERATE(0.0, 0.01)}, 8);
 }
 
 TEST_CASE("the optimiser's state of a value in parts stays in step when writers fail") {
-  PartsWeather weather;
-  weather.staged = true;
-  weather.kind = GENERATE(kernel::OptimiserKind::sgd, kernel::OptimiserKind::adam);
-  many_parted(weather, 4);
+  many_parted({.staged = true, .kind = GENERATE(kernel::OptimiserKind::sgd, kernel::OptimiserKind::adam)}, 4);
 }
 
 TEST_CASE("an update of a value in parts is complete while the value is set anew") {
-  PartsWeather weather;
-  weather.staged = true;
-  weather.sets = true;
-  many_parted(weather, 4);
+  many_parted({.staged = true, .sets = true}, 4);
 }
 
 TEST_CASE("an update of a value in parts is complete though frames are lost and failures are silent") {
-  PartsWeather weather;
-  weather.staged = GENERATE(true, false);
-  weather.loss = 0.01;
-  weather.closes_connections = false;
-  many_parted(weather, 3);
+  many_parted({.staged = GENERATE(true, false), .loss = 0.01, .closes_connections = false}, 3);
 }

@@ -36,9 +36,7 @@ void set_whole(ParamStore& store, const ParamKey& key, const ParamTensor& value)
 }
 
 OptimiserSpec optimiser_of(OptimiserKind kind) {
-  OptimiserSpec spec;
-  spec.kind = kind;
-  spec.lr = 0.1;
+  OptimiserSpec spec{.kind = kind, .lr = 0.1};
   if (kind == OptimiserKind::sgd) spec.momentum = 0.9;
   return spec;
 }

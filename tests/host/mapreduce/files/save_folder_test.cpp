@@ -26,10 +26,7 @@ std::set<std::string> names_in(const fs::path& folder) {
 }
 
 Status put_text(FileSink& sink, std::string_view text) {
-  RowValue row;
-  row.tag = static_cast<uint32_t>(RowTag::text);
-  row.bytes = text.data();
-  row.size = text.size();
+  RowValue row{.tag = static_cast<uint32_t>(RowTag::text), .bytes = text.data(), .size = text.size()};
   return sink.put(row, nullptr);
 }
 

@@ -9,17 +9,12 @@
 namespace {
 
 RowValue row_number(double x) {
-  RowValue value;
-  value.tag = static_cast<uint32_t>(RowTag::number);
-  value.number = x;
+  RowValue value{.tag = static_cast<uint32_t>(RowTag::number), .number = x};
   return value;
 }
 
 RowValue bytes(RowTag tag, std::string_view text) {
-  RowValue value;
-  value.tag = static_cast<uint32_t>(tag);
-  value.bytes = text.data();
-  value.size = text.size();
+  RowValue value{.tag = static_cast<uint32_t>(tag), .bytes = text.data(), .size = text.size()};
   return value;
 }
 

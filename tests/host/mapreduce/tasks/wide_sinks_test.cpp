@@ -39,9 +39,7 @@ bool splits(const Plain& row, PlainRow& out) {
 }
 
 std::unique_ptr<SortedRows> wrapped(const std::vector<PlainRow>& rows) {
-  SortOptions options;
-  options.order = SortOrder::hash;
-  SorterSink sorter(options, true);
+  SorterSink sorter({.order = SortOrder::hash}, true);
   for (const PlainRow& row : rows) {
     REQUIRE((row.second ? put(sorter, row.first, *row.second) : put(sorter, row.first)).ok());
   }
@@ -93,8 +91,7 @@ TEST_CASE("any other value than a table of two elements is not a pair") {
 TEST_CASE("a keyed sink takes pairs of keys only, also into one bucket") {
   BucketRows buckets;
   const uint32_t count = GENERATE(1U, 7U);
-  BucketOptions options;
-  options.buckets = count;
+  BucketOptions options{.buckets = count};
   {
     WriterSink sink(options, into(buckets));
     for (int i = 0; i < 50; ++i) REQUIRE(put(sink, Plain::of(static_cast<double>(i)), Plain::of("v")).ok());
@@ -147,8 +144,7 @@ TEST_CASE("set operations return each distinct row once, whatever its kind") {
 }
 
 TEST_CASE("groups are returned key by key with the input of each row") {
-  SortOptions options;
-  options.order = SortOrder::hash;
+  SortOptions options{.order = SortOrder::hash};
   std::vector<std::unique_ptr<SortedRows>> inputs;
   for (int input = 0; input < 3; ++input) {
     SorterSink sorter(options, false);
