@@ -1,6 +1,6 @@
 #pragma once
-// What every file with tests includes: Catch2, the headers of the standard library that tests use most, and the names of
-// the project. No header includes this file, since a header brings no foreign names into its users.
+// The prologue of the test programs: Catch2, the headers of the standard library that tests use most, and the names of
+// the project. Benchmarks and fuzzers have no Catch2, so the headers that they share with tests do not include this file.
 
 #include <algorithm>
 #include <array>

@@ -1,17 +1,12 @@
 #pragma once
 // The fixture of the binding tests: a Vm that stores its prints and log lines, with modules from a table.
 
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <catch2/catch.hpp>
 #include <lua.hpp>
 
 #include "bindings/vm/lua_support.hpp"
 #include "bindings/vm/vm.hpp"
 #include "tests/integration/process.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

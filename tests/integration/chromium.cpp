@@ -1,8 +1,6 @@
 #include "tests/integration/chromium.hpp"
 
-#include <fstream>
 #include <stdexcept>
-#include <thread>
 
 #include <fcntl.h>
 #include <poll.h>

@@ -2,13 +2,10 @@
 // A browser without a window for tests of pages: Debian's chromium, driven over its debugging pipe. Owned and used by
 // the thread of the test; the destructor ends the browser.
 
-#include <filesystem>
-#include <string>
-#include <vector>
-
 #include <nlohmann/json.hpp>
 
 #include "tests/integration/process.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

@@ -1,7 +1,6 @@
 #include "tests/integration/http_server.hpp"
 
 #include <stdexcept>
-#include <vector>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

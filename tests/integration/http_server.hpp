@@ -2,10 +2,7 @@
 // A web server for tests: a table maps paths to responses and faults. It answers on its own thread until it is
 // destroyed, one connection after another.
 
-#include <atomic>
-#include <map>
-#include <string>
-#include <thread>
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

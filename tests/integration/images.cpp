@@ -1,9 +1,7 @@
 #include "tests/integration/images.hpp"
 
-#include <fstream>
-#include <string>
-
 #include "host/base/random.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

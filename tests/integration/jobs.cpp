@@ -1,14 +1,8 @@
 #include "tests/integration/jobs.hpp"
 
-#include <algorithm>
 #include <chrono>
-#include <csignal>
-#include <cstdlib>
 #include <future>
-#include <random>
-#include <sstream>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 namespace actorhost::test {

@@ -7,17 +7,8 @@
 //   CHECK(run.out == "hello\n");
 //   Hosts hosts(folder, 3, {"jobs/elastic.lua"});
 
-#include <functional>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include <catch2/catch.hpp>
-
 #include "tests/integration/process.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

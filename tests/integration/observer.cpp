@@ -1,7 +1,5 @@
 #include "tests/integration/observer.hpp"
 
-#include <fstream>
-
 namespace actorhost::test {
 
 using nlohmann::json;

@@ -2,14 +2,11 @@
 // An observer of a run of a JobFolder, in the test itself: like `repl`, it sends chunks and commands and collects the
 // replies. Owned and used by the thread of the test.
 
-#include <map>
-#include <memory>
-#include <string>
-
 #include <nlohmann/json.hpp>
 
 #include "host/cluster/look/control_client.hpp"
 #include "tests/integration/jobs.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

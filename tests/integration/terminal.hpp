@@ -6,10 +6,8 @@
 //   terminal.type("1 + 1\n");
 //   CHECK(terminal.shows("2"));
 
-#include <memory>
-#include <string>
-
 #include "tests/integration/jobs.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

@@ -1,7 +1,5 @@
 #include "tests/bindings/modules/rule_world.hpp"
 
-#include <cstring>
-
 #include "tests/integration/process.hpp"
 
 namespace actorhost::test {

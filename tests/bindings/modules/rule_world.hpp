@@ -2,12 +2,9 @@
 // One rule in its own VM. Records each decision's input and answer as a row of doubles, so that two fixtures can be
 // compared bit by bit.
 
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "bindings/modules/engine/barrier_api.hpp"
 #include "tests/bindings/vm_fixture.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

@@ -2,11 +2,9 @@
 // Feeds a decoder the bytes of a broken or hostile peer: pure noise, every prefix of a good message, and good messages
 // with bytes changed, cut and added. The decoder must return; sanitizers check its memory accesses.
 
-#include <string>
-#include <string_view>
-
 #include "host/base/random.hpp"
 #include "host/wire/message.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

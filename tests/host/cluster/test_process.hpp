@@ -2,21 +2,14 @@
 // A host of a run in a test: its Cluster, its nodes with a thread each, and its log. Several of them share one test
 // process and connect over real sockets; `alone` needs none. Waits have a deadline, never a sleep.
 
-#include <atomic>
 #include <condition_variable>
-#include <filesystem>
-#include <functional>
-#include <memory>
 #include <mutex>
-#include <string>
-#include <thread>
-#include <vector>
 
-#include <catch2/catch.hpp>
 #include <unistd.h>
 
 #include "host/cluster/cluster.hpp"
 #include "host/cluster/node.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

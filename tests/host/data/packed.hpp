@@ -1,12 +1,10 @@
 #pragma once
 // Compresses bytes as another program would, for tests of the readers.
 
-#include <string>
-#include <string_view>
-
 #include <archive.h>
 #include <archive_entry.h>
-#include <catch2/catch.hpp>
+
+#include "tests/test.hpp"
 
 namespace actorhost {
 

@@ -1,17 +1,12 @@
 #pragma once
 // A private directory for one test, removed at its end, and helpers to write, read and damage files in it.
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
-#include <string>
-#include <string_view>
 
-#include <catch2/catch.hpp>
 #include <unistd.h>
 
 #include "host/base/random.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost {
 

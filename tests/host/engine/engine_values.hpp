@@ -1,11 +1,9 @@
 #pragma once
 // Helpers that make keys, tensors and entries for the tests of host/engine.
 
-#include <cstring>
-#include <vector>
-
 #include "host/base/random.hpp"
 #include "host/engine/values/value.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost {
 

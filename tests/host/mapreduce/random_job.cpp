@@ -1,9 +1,6 @@
 #include "tests/host/mapreduce/random_job.hpp"
 
-#include <algorithm>
-#include <map>
-
-#include <catch2/catch.hpp>
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

@@ -1,12 +1,8 @@
 #pragma once
 // Random rows for the tests of this folder, and rows as plain values for comparison.
 
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "host/base/random.hpp"
 #include "host/mapreduce/rows/block.hpp"
@@ -14,6 +10,7 @@
 #include "host/mapreduce/rows/row.hpp"
 #include "host/mapreduce/rows/sort_key.hpp"
 #include "host/mapreduce/rows/stream.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost {
 

@@ -1,8 +1,6 @@
 #include "tests/host/net/stream_cluster.hpp"
 
-#include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <stdexcept>
 
 #include <unistd.h>

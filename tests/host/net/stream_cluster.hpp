@@ -3,13 +3,10 @@
 // `StreamCluster` dials every pair and assigns the links.
 
 #include <condition_variable>
-#include <functional>
-#include <memory>
 #include <mutex>
-#include <string>
-#include <vector>
 
 #include "host/net/stream_transport.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

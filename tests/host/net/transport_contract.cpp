@@ -1,11 +1,6 @@
 #include "tests/host/net/transport_contract.hpp"
 
-#include <atomic>
-#include <cstring>
-#include <map>
 #include <utility>
-
-#include <catch2/catch.hpp>
 
 #include "host/base/random.hpp"
 

@@ -4,10 +4,8 @@
 // One thread drives all nodes: `progress` lets the transport continue, by a simulated event or by a short wait for a
 // frame.
 
-#include <memory>
-#include <vector>
-
 #include "host/net/transport.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

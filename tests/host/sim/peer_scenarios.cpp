@@ -1,8 +1,6 @@
 #include "tests/host/sim/peer_scenarios.hpp"
 
-#include <algorithm>
 #include <initializer_list>
-#include <map>
 
 namespace actorhost {
 

@@ -1,12 +1,9 @@
 #pragma once
 // Shared by the tests of the peer-to-peer simulation.
 
-#include <string>
-
-#include <catch2/catch.hpp>
-
 #include "host/sim/simulation.hpp"
 #include "host/sim/work_times.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost {
 

@@ -2,9 +2,8 @@
 
 #include <cstdio>
 
-#include <catch2/catch.hpp>
-
 #include "tests/host/barrier/progress_rules.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

@@ -6,18 +6,12 @@
 // For each model the simulation computes the expected values: the sum of its steps' changes, and for each applied round
 // the difference by definition, from the copies at the moment of their processes' reports.
 
-#include <functional>
-#include <map>
-#include <memory>
 #include <queue>
-#include <set>
-#include <vector>
-
-#include <catch2/catch.hpp>
 
 #include "host/base/random.hpp"
 #include "host/engine/average/average_agent.hpp"
 #include "host/engine/average/lead.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

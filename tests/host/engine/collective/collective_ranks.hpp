@@ -3,16 +3,11 @@
 // calls, and the results of a loop over the ranks.
 
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
-#include <map>
-#include <memory>
-#include <vector>
 
 #include "host/base/random.hpp"
 #include "host/engine/collective/collectives.hpp"
 #include "tests/host/cluster/test_process.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

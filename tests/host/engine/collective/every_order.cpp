@@ -1,8 +1,5 @@
 #include "tests/host/engine/collective/every_order.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 #include "host/base/random.hpp"
 
 namespace actorhost::test {

@@ -7,15 +7,11 @@
 // search reaches a state again by replaying its events.
 
 #include <deque>
-#include <functional>
-#include <map>
-#include <memory>
-#include <string>
 #include <unordered_set>
-#include <vector>
 
 #include "host/engine/collective/arbiter.hpp"
 #include "host/engine/collective/call.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

@@ -1,7 +1,5 @@
 #include "tests/host/engine/param/param_sim.hpp"
 
-#include <catch2/catch.hpp>
-
 namespace actorhost {
 
 namespace {

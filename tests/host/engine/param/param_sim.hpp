@@ -3,14 +3,6 @@
 // delays, compute times, failures and joins, one seed for everything. The policy and the work on a task are functions
 // of the test.
 
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <set>
-#include <string>
-#include <vector>
-
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
 #include "host/engine/param/checkpoint.hpp"
@@ -20,6 +12,7 @@
 #include "tests/host/barrier/progress_rules.hpp"
 #include "tests/host/engine/engine_values.hpp"
 #include "tests/host/net/sim_transport.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost {
 

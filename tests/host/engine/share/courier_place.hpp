@@ -2,15 +2,12 @@
 // A test process with locks, events, asynchronous collectives and averaging: its courier with these services, and the
 // lock client and the event box of each of its nodes.
 
-#include <map>
-#include <memory>
-#include <vector>
-
 #include "host/engine/average/averages.hpp"
 #include "host/engine/collective/async_calls.hpp"
 #include "host/engine/share/event_box.hpp"
 #include "host/engine/share/lock_client.hpp"
 #include "tests/host/cluster/test_process.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

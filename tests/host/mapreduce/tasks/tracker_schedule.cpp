@@ -1,9 +1,5 @@
 #include "tests/host/mapreduce/tasks/tracker_schedule.hpp"
 
-#include <algorithm>
-
-#include <catch2/catch.hpp>
-
 #include "host/base/clock.hpp"
 
 namespace actorhost::test {

@@ -4,18 +4,12 @@
 // from disks. The simulation checks each event against its own record of the run.
 
 #include <deque>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "host/base/random.hpp"
 #include "host/mapreduce/tasks/tracker.hpp"
 #include "tests/host/mapreduce/random_job.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 

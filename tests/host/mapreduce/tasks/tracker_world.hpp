@@ -2,16 +2,10 @@
 // A fixture with a tracker and workers that a test drives by hand: frames to the tracker arrive at once, frames to
 // workers are queued in order.
 
-#include <algorithm>
 #include <deque>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <catch2/catch.hpp>
 
 #include "host/mapreduce/tasks/tracker.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 
