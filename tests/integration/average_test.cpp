@@ -25,10 +25,9 @@ TEST_CASE("workers that start different averagings get an error with both ranks 
 }
 
 TEST_CASE("the error names a worker whose script ends before the common abort") {
-  const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "3"}, Words{"-n", "3", "--isolate"});
   const Ended run(
-      folder.run(with(nodes, {"--log-level", "error", "jobs/average.lua", "script_of_one_worker_ends_early"})), 1);
+      JobFolder().run(with(nodes, {"--log-level", "error", "jobs/average.lua", "script_of_one_worker_ends_early"})), 1);
   const std::string start = place_in("average.lua", "local handle = actor.average.start(actor.tensor.ones");
   CHECK_THAT(run.err,
              Contains("rank 1") && Contains("average.abort of the averaging of " + start + " at average.lua:"));

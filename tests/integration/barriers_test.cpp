@@ -83,8 +83,7 @@ TEST_CASE("a rule that does not return ends the run, and the error shows the rul
 }
 
 TEST_CASE("a swapped-in rule that does not return is reported") {
-  const JobFolder folder;
-  const Ended run(run_at("threads", folder,
+  const Ended run(run_at("threads", JobFolder(),
                          {"--rule-timeout", "0.5", "--barrier", "bsp", "jobs/barriers.lua",
                           "of_rule_that_was_put_in_while_job_runs"}),
                   1);

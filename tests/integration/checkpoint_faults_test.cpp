@@ -17,9 +17,8 @@ TEST_CASE("a run with an unwritable checkpoint folder exits with 4 before the jo
 }
 
 TEST_CASE("a checkpoint that later becomes unwritable ends the run with 4 on all hosts") {
-  const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "threads", "hosts");
-  const Ended run(run_at(place, folder, {"jobs/checkpoint_faults.lua", "--steps", "1000000", "--spoil"}), 4);
+  const Ended run(run_at(place, JobFolder(), {"jobs/checkpoint_faults.lua", "--steps", "1000000", "--spoil"}), 4);
   CHECK_THAT(run.err, Contains("actorhost: a checkpoint cannot be written: ") && Contains("own"));
 }
 

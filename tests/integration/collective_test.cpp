@@ -5,9 +5,9 @@
 
 TEST_CASE("a mismatched collective ends the run if no script catches its error") {
   const Words nodes = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
-  const JobFolder folder;
-  const Ended run(
-      folder.run(with(nodes, {"--log-level", "error", "jobs/collective.lua", "collective_that_does_not_fit_with"})), 1);
+  const Ended run(JobFolder().run(with(
+                      nodes, {"--log-level", "error", "jobs/collective.lua", "collective_that_does_not_fit_with"})),
+                  1);
   CHECK_THAT(run.err, Contains("rank 0 is in allreduce sum float32[3] at " +
                                place_in("collective.lua", "co.allreduce(tensor.ones { 3 }")) &&
                           Contains("rank 1 is in allgather float32[*] at " +
@@ -39,9 +39,8 @@ TEST_CASE("waiting for an asynchronous collective that other ranks will not star
 }
 
 TEST_CASE("the choice of an algorithm is logged once for each kind of call") {
-  const JobFolder folder;
-  const Ended run(
-      folder.run({"-n", "2", "--log-level", "debug", "jobs/collective.lua", "choice_of_algorithm_is_logged_once_for"}));
+  const Ended run(JobFolder().run(
+      {"-n", "2", "--log-level", "debug", "jobs/collective.lua", "choice_of_algorithm_is_logged_once_for"}));
   for (const std::string choice :
        {"allreduce of 400 bytes among 2 ranks: shared memory", "allreduce of 400000 bytes among 2 ranks: shared memory",
         "allreduce of 400000 bytes among 2 ranks: ring"}) {

@@ -47,8 +47,7 @@ TEST_CASE("after the loss of a worker the ctx of the others has the new size, an
 
 TEST_CASE("errors of both engines name the user's function") {
   const std::string engine = any_engine();
-  const JobFolder folder;
-  const Ended wrong(folder.run({"-n", "2", "jobs/context.lua", engine, "original", "wrong"}), 1);
+  const Ended wrong(JobFolder().run({"-n", "2", "jobs/context.lua", engine, "original", "wrong"}), 1);
   CHECK_THAT(wrong.err,
              Contains("push (" + place_in("context.lua", "register_push") + "): expected {{key, value}, ...}"));
 }

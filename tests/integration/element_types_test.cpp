@@ -18,8 +18,7 @@ TEST_CASE("engines carry every element type, and name the types that they do not
 }
 
 TEST_CASE("the parameter server refuses integer tensors as values, but not within a table") {
-  const JobFolder folder;
-  const Finished run = folder.run({"-n", "1", "--log-level", "error", "jobs/element_types_param.lua"}, 60);
+  const Finished run = JobFolder().run({"-n", "1", "--log-level", "error", "jobs/element_types_param.lua"}, 60);
   INFO(run.description);
   CHECK(run.status == 1);
   CHECK(run.out == "int64\n");

@@ -15,6 +15,11 @@ std::string example(const std::string& name) { return (source_dir() / "examples"
 
 Words nodes(int n) { return {"-n", std::to_string(n)}; }
 
+/// An example on `n` nodes in an empty folder.
+Ended run_example(const std::string& name, int n, const Words& flags = {}) {
+  return Ended(JobFolder().run(with(with(nodes(n), flags), {example(name)})));
+}
+
 /// The indented lines below a heading of README.md, without their indentation.
 std::string readme_code(const std::string& heading) {
   std::ifstream file(source_dir() / "README.md");
@@ -46,9 +51,8 @@ TEST_CASE("the example on the first page of README.md trains") {
 }
 
 TEST_CASE("hello prints once and adds up its ranks") {
-  const JobFolder folder;
   const int n = GENERATE(1, 2, 3);
-  const Ended run(folder.run(with(nodes(n), {example("hello.lua")})));
+  const Ended run(run_example("hello.lua", n));
   CHECK(run.out == "hello from rank 0 of " + std::to_string(n) + "\nsum over the ranks of rank + 1:\t" +
                        std::to_string(n * (n + 1) / 2) + "\n");
 }
@@ -83,8 +87,7 @@ TEST_CASE("the power iteration finds the eigenvalue, and resumes from its checkp
 }
 
 TEST_CASE("with --print all every rank of hello prints") {
-  const JobFolder folder;
-  const Ended run(folder.run({"-n", "3", "--print", "all", example("hello.lua")}));
+  const Ended run(run_example("hello.lua", 3, {"--print", "all"}));
   for (const std::string rank : {"0", "1", "2"}) {
     CHECK_THAT(run.out, Contains("[rank " + rank + "] hello from rank " + rank + " of 3\n"));
     CHECK_THAT(run.out, Contains("[rank " + rank + "] sum over the ranks of rank + 1:\t6\n"));
@@ -153,9 +156,7 @@ TEST_CASE("inverted_index lists the files of a tree that contain a word, from it
 }
 
 TEST_CASE("kmeans finds the centres of its points") {
-  const JobFolder folder;
-  const int n = GENERATE(1, 3);
-  const Ended run(folder.run(with(nodes(n), {"--seed", "1", example("kmeans.lua")})));
+  const Ended run(run_example("kmeans.lua", GENERATE(1, 3), {"--seed", "1"}));
   CHECK(run.out ==
         "  -7.08   -7.07  5000 points\n"
         "   7.07   -7.04  5000 points\n"
@@ -191,9 +192,7 @@ TEST_CASE("pagerank reads graphs with comments, blank lines, tabs and carriage r
 }
 
 TEST_CASE("pagerank gives the same ranks for any number of nodes") {
-  const JobFolder folder;
-  const int n = GENERATE(1, 3);
-  const Ended run(folder.run(with(nodes(n), {"--seed", "1", example("pagerank.lua")})));
+  const Ended run(run_example("pagerank.lua", GENERATE(1, 3), {"--seed", "1"}));
   CHECK(run.out ==
         "1000 pages, their ranks add up to 1.000000\n0.006876  1\n0.006439  10\n0.006125  5\n0.005234  12\n"
         "0.005229  3\n");
@@ -238,9 +237,7 @@ TEST_CASE("terasort generates records, and sorts over its last output") {
 }
 
 TEST_CASE("join shows the three kinds of join") {
-  const JobFolder folder;
-  const int n = GENERATE(1, 3);
-  const Ended run(folder.run(with(nodes(n), {example("join.lua")})));
+  const Ended run(run_example("join.lua", GENERATE(1, 3)));
   CHECK(run.out ==
         "join: what each person ordered\n  1  Ada     tea\n  1  Ada     paper\n  3  Edsger  chess\n"
         "left_outer_join: also people without orders\n"
@@ -266,9 +263,7 @@ TEST_CASE("log_report summarises a log") {
 }
 
 TEST_CASE("log_report has a log of its own") {
-  const JobFolder folder;
-  const int n = GENERATE(1, 3);
-  const Ended run(folder.run(with(nodes(n), {"--seed", "1", example("log_report.lua")})));
+  const Ended run(run_example("log_report.lua", GENERATE(1, 3), {"--seed", "1"}));
   CHECK(run.out ==
         "20000 requests, 0 invalid lines\nrequests by status:\n"
         "  200    17022\n  304      991\n  404     1026\n  500      961\n"
@@ -278,37 +273,32 @@ TEST_CASE("log_report has a log of its own") {
 }
 
 TEST_CASE("param_server loses none of its updates") {
-  const JobFolder folder;
   const int n = GENERATE(1, 2, 3);
-  const Ended run(folder.run(with(nodes(n), {example("param_server.lua")})));
+  const Ended run(run_example("param_server.lua", n));
   // Under BSP the run ends after a whole round.
   const std::string updates = std::to_string((1000 + n - 1) / n * n);
   CHECK(run.out == updates + " updates by " + std::to_string(n) + " workers, sum of all values " + updates + "\n");
 }
 
 TEST_CASE("custom_barrier obeys its rule") {
-  const JobFolder folder;
-  const int n = GENERATE(1, 2, 3);
-  const Ended run(folder.run(with(nodes(n), {example("custom_barrier.lua")})));
+  const Ended run(run_example("custom_barrier.lua", GENERATE(1, 2, 3)));
   CHECK(line_after(run.out, "every worker made 200 steps or more: ") == "true");
   CHECK_THAT(run.out, Contains("steps ahead of the slowest"));
 }
 
 TEST_CASE("linear_regression finds the weights on any number of nodes, under any barrier") {
-  const JobFolder folder;
   const int n = GENERATE(1, 2, 3, 5, 8);
   const std::string barrier = GENERATE(as<std::string>(), "bsp", "ssp:4", "asp", "pssp:2:4");
-  const Ended run(folder.run(with(nodes(n), {"--barrier", barrier, example("linear_regression.lua")})));
+  const Ended run(run_example("linear_regression.lua", n, {"--barrier", barrier}));
   CHECK(std::stod(line_after(run.out, "step 1: loss ")) > 5);
   CHECK(std::stod(line_after(run.out.substr(run.out.find(" workers: ")), " workers: ")) < 0.012);
   CHECK(std::stod(line_after(run.out, "distance to the true weights: ")) < 0.05);
 }
 
 TEST_CASE("peer_sgd finds the weights on any number of nodes, under any barrier") {
-  const JobFolder folder;
   const int n = GENERATE(1, 3, 5);
   const std::string barrier = GENERATE(as<std::string>(), "bsp", "asp", "ssp:4", "pssp:2:4@sticky");
-  const Ended run(folder.run(with(nodes(n), {"--barrier", barrier, example("peer_sgd.lua")})));
+  const Ended run(run_example("peer_sgd.lua", n, {"--barrier", barrier}));
   CHECK(line_after(run.out, "200 steps of ") ==
         std::to_string(n) + " workers, " + std::to_string(200 * n) + " updates");
   CHECK(std::stod(line_after(run.out, "distance to the true weights: ")) < 0.06);
@@ -325,8 +315,7 @@ TEST_CASE("peer_mnist learns a small set of images among peers") {
 }
 
 TEST_CASE("peer_churn learns while a quarter of its workers is away, and counts the present workers") {
-  const JobFolder folder;
-  const Ended run(folder.run({"-n", "8", example("peer_churn.lua"), "--seconds", "9"}));
+  const Ended run(JobFolder().run({"-n", "8", example("peer_churn.lua"), "--seconds", "9"}));
   const std::regex line("step [0-9]+: ([0-9]+) peers, counted ([0-9]+)\\.[0-9] \\+- [0-9.]+, loss ([0-9.]+)");
   std::vector<double> losses;
   int right = 0;
@@ -393,10 +382,8 @@ TEST_CASE("mnist_ps resumes from its checkpoint with the unmerged batches and th
 }
 
 TEST_CASE("elastic_training finds the line on any number of nodes") {
-  const JobFolder folder;
   const int n = GENERATE(1, 3);
-  const Words flags = GENERATE(Words{}, Words{"--isolate"});
-  const Ended run(folder.run(with(with(nodes(n), flags), {example("elastic_training.lua")})));
+  const Ended run(run_example("elastic_training.lua", n, GENERATE(Words{}, Words{"--isolate"})));
   CHECK(run.out == std::to_string(n) + " workers from step 0 on\ny = 3.00 x + 1.00\n");
 }
 
@@ -479,10 +466,9 @@ TEST_CASE("mnist_ps trains a softmax under each barrier") {
 }
 
 TEST_CASE("matrix factorisation recovers the matrix under each model of computation") {
-  const JobFolder folder;
   const Words model = GENERATE(Words{"locking.lua"}, Words{"rotation.lua"}, Words{"allreduce.lua"}, Words{"async.lua"},
                                Words{"allreduce.lua", "--way", "regroup"}, Words{"allreduce.lua", "--way", "push"});
-  const Ended run(folder.run(
+  const Ended run(JobFolder().run(
       with({"-n", "3", "--seed", "3", example("models/" + model[0])}, Words(model.begin() + 1, model.end())), 60));
   if (model[0] != "async.lua") CHECK(std::stod(line_after(run.out, "epoch  1  rmse ")) > 0.4);
   CHECK(std::stod(line_after(run.out, "rmse in the end: ")) < 0.005);

@@ -88,10 +88,9 @@ TEST_CASE("when the parent of isolated workers is killed, they all end") {
 }
 
 TEST_CASE("an error on one rank ends all nodes with 1 and is shown once") {
-  const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
   const std::string what = GENERATE(as<std::string>(), "push", "top");
-  const Ended run(run_at(place, folder, {"jobs/failure.lua", "trouble", what}), 1);
+  const Ended run(run_at(place, JobFolder(), {"jobs/failure.lua", "trouble", what}), 1);
   CHECK(count_of(run.err, "stack traceback:") == 1);
   CHECK_THAT(run.err, Contains("rank 1: " +
                                place_in("failure.lua", what == "push" ? "if ctx.id == 1 then error"
@@ -162,18 +161,17 @@ TEST_CASE("ranks in different actions are an error that names both ranks and the
 }
 
 TEST_CASE("a run in a callback of a run is refused") {
-  const JobFolder folder;
-  const Ended run(folder.run({"-n", "2", "jobs/failure.lua", "error_of_callback_of_param_run_ends_run", "within"}, 10),
-                  1);
+  const Ended run(
+      JobFolder().run({"-n", "2", "jobs/failure.lua", "error_of_callback_of_param_run_ends_run", "within"}, 10), 1);
   CHECK_THAT(run.err, Contains("param.run cannot be called in a callback of param.run (failure.lua:"));
 }
 
 TEST_CASE("an error of a callback of param.run ends the run on all nodes even if the script catches it") {
-  const JobFolder folder;
   const std::string at = GENERATE("init", "schedule", "push", "pull", "rule", "stop");
   const Words flags = at == "pull" ? Words{"--isolate"} : Words{};
   const Ended run(
-      folder.run(with(flags, {"-n", "2", "jobs/failure.lua", "error_of_callback_of_param_run_ends_run", at}), 10), 1);
+      JobFolder().run(with(flags, {"-n", "2", "jobs/failure.lua", "error_of_callback_of_param_run_ends_run", at}), 10),
+      1);
   CHECK_THAT(run.err, Contains("boom in " + at) && Contains("in main chunk"));
 }
 

@@ -14,8 +14,7 @@ struct Outcome {
 };
 
 Outcome outcome(const std::string& place, const Words& words) {
-  const JobFolder folder;
-  const Ended run(run_at(place, folder, with({"--seed", "3"}, with(words, {})), 100));
+  const Ended run(run_at(place, JobFolder(), with({"--seed", "3"}, with(words, {})), 100));
   return {std::stod(line_after(run.out, "loss: ")), line_after(run.out, "hash: "), run.out};
 }
 

@@ -10,8 +10,7 @@ Finished help(const JobFolder& folder, const std::string& name) { return folder.
 }  // namespace
 
 TEST_CASE("every public function of every module has a docstring, and help finds it") {
-  const JobFolder folder;
-  const Ended run(folder.run({"-n", "1", "jobs/help.lua"}));
+  const Ended run(JobFolder().run({"-n", "1", "jobs/help.lua"}));
   CHECK(run.out == "true\ttrue\ttrue\n");
 }
 

@@ -24,9 +24,8 @@ TEST_CASE("a seeded sample is the same for any number of nodes") {
 }
 
 TEST_CASE("the accumulator additions of a task count once although its worker was lost") {
-  const JobFolder folder;
   const Finished run =
-      folder.run({"-n", "3", "--isolate", "jobs/mapreduce_actions.lua", "accumulations_of_task_count_once"});
+      JobFolder().run({"-n", "3", "--isolate", "jobs/mapreduce_actions.lua", "accumulations_of_task_count_once"});
   INFO(run.description);
   CHECK(line_after(run.out, "partitions: ") == "40");
   CHECK(line_after(run.out, "added: ") == "80200");
@@ -34,7 +33,7 @@ TEST_CASE("the accumulator additions of a task count once although its worker wa
 }
 
 TEST_CASE("nodes whose broadcasts differ do not run an action together") {
-  const JobFolder folder;
-  const Ended run(folder.run({"-n", "2", "--memory", "20M", "jobs/mapreduce_actions.lua", "broadcasts_differ"}), 1);
+  const Ended run(JobFolder().run({"-n", "2", "--memory", "20M", "jobs/mapreduce_actions.lua", "broadcasts_differ"}),
+                  1);
   CHECK_THAT(run.err, Catch::Contains("nodes disagree on what to compute"));
 }

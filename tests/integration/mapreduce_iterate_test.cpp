@@ -44,7 +44,6 @@ TEST_CASE("a worker that dies in iterate does not change the result") {
 }
 
 TEST_CASE("errors of iterate name the function and the cause") {
-  const JobFolder folder;
   const auto place = [](const char* text) { return place_in("mapreduce_iterate.lua", text); };
   const std::string at = place("rows:iterate(options)");
   const std::string nothing = " (" + place("local function nothing") + ") returned nothing (is a 'return' missing?)";
@@ -63,7 +62,7 @@ TEST_CASE("errors of iterate name the function and the cause") {
       {"wide", place("if case == \"wide\"") + ": mapreduce.reduce_by_key cannot honour barrier 'ssp:2'"},
   }));
   const std::string n = GENERATE("1", "3");
-  const Finished run = folder.run({"-n", n, "jobs/mapreduce_iterate.lua", "errors_of_iterate_are_reported", name});
+  const Finished run = JobFolder().run({"-n", n, "jobs/mapreduce_iterate.lua", "errors_of_iterate_are_reported", name});
   INFO(name << "\n" << run.description);
   CHECK(run.status == 1);
   CHECK_THAT(run.err, Contains(wanted));

@@ -9,16 +9,14 @@
 TEST_CASE("rows from Lua tables have the same order for any order of pairs and any number of nodes") {
   std::string first;
   for (const Words& nodes : {Words{"-n", "1"}, Words{"-n", "2"}, Words{"-n", "3", "--isolate"}}) {
-    const JobFolder folder;
-    const Ended run(folder.run(with(nodes, {"--log-level", "error", "jobs/mapreduce_order.lua"})));
+    const Ended run(JobFolder().run(with(nodes, {"--log-level", "error", "jobs/mapreduce_order.lua"})));
     if (first.empty()) first = run.out;
     CHECK(run.out == first);
   }
 }
 
 TEST_CASE("iterations with different initial states are refused; captured values of functions may differ") {
-  const JobFolder folder;
-  const Finished run = folder.run(
+  const Finished run = JobFolder().run(
       {"-n", "2", "--log-level", "error", "jobs/mapreduce_operations.lua", "iterations_that_begin_with_different"});
   INFO(run.description);
   CHECK(run.status != 0);
@@ -27,8 +25,7 @@ TEST_CASE("iterations with different initial states are refused; captured values
 }
 
 TEST_CASE("map-reduce's README lists all functions of the module and its datasets") {
-  const JobFolder folder;
-  const Ended run(folder.run({"-n", "1", "jobs/mapreduce_operations.lua", "map_reduces_readme_lists_all_that"}));
+  const Ended run(JobFolder().run({"-n", "1", "jobs/mapreduce_operations.lua", "map_reduces_readme_lists_all_that"}));
   std::ifstream file(source_dir() / "stdlib/actor/mapreduce/README.md");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto has = [&](const std::string& name) { return text.find(name) != std::string::npos; };

@@ -9,8 +9,7 @@ namespace {
 
 /// The growth in MB of that job of jobs/memory.lua.
 double grown(const Words& job) {
-  const JobFolder folder;
-  const Ended run(folder.run(with({"-n", "2", "--log-level", "warn", "jobs/memory.lua"}, job), 60));
+  const Ended run(JobFolder().run(with({"-n", "2", "--log-level", "warn", "jobs/memory.lua"}, job), 60));
   return std::stod(line_after(run.out, "grown by "));
 }
 

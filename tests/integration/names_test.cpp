@@ -22,12 +22,11 @@ TEST_CASE("an unknown field, method or context field is an error that names the 
 }
 
 TEST_CASE("a field missing in a callback's context is an error that names the nearest") {
-  const JobFolder folder;
   const auto [local, stop, message] = GENERATE(table<std::string, std::string, std::string>({
       {"id", "update", "server 0: names.lua:7: there is no ctx.update; did you mean ctx.updates?"},
       {"di", "updates", "rank 0: names.lua:5: there is no ctx.di; did you mean ctx.id?"},
   }));
-  const Ended run(folder.run({"-n", "1", "jobs/names.lua", local, stop}), 1);
+  const Ended run(JobFolder().run({"-n", "1", "jobs/names.lua", local, stop}), 1);
   CHECK_THAT(run.err, Contains(message));
 }
 

@@ -8,8 +8,7 @@
 
 TEST_CASE("a rank without memory to pack its input of a collective does not block the others") {
   const std::string way = GENERATE(as<std::string>(), "allgather", "gather", "broadcast", "fold", "table");
-  const JobFolder folder;
-  const Ended run(folder.run({"-n", "3", "--isolate", "--print", "all", "jobs/out_of_memory.lua", way}));
+  const Ended run(JobFolder().run({"-n", "3", "--isolate", "--print", "all", "jobs/out_of_memory.lua", way}));
   CHECK(count_of(run.out, "first: false") == 3);
   for (const char* rank : {"[rank 0] ", "[rank 2] "}) {
     const std::string message = line_after(run.out, std::string(rank) + "first: false ");
@@ -20,8 +19,7 @@ TEST_CASE("a rank without memory to pack its input of a collective does not bloc
 }
 
 TEST_CASE("a rank without memory for a slice fails the rotator's round on all ranks, which restore their partitions") {
-  const JobFolder folder;
-  const Ended run(folder.run({"-n", "3", "--isolate", "--print", "all", "jobs/out_of_memory.lua", "rotator"}));
+  const Ended run(JobFolder().run({"-n", "3", "--isolate", "--print", "all", "jobs/out_of_memory.lua", "rotator"}));
   CHECK(count_of(run.out, "first: false out_of_memory.lua:27: rotator:round: rank 1: not enough memory\n") == 3);
   CHECK(count_of(run.out, "then: 3") == 3);
 }

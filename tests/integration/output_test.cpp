@@ -11,8 +11,7 @@ TEST_CASE("io.write prints like print: whole lines, on the first rank only") {
 }
 
 TEST_CASE("with --print all every line of io.write is tagged") {
-  const JobFolder folder;
-  const Finished run = folder.run({"-n", "2", "--print", "all", "jobs/output.lua", "writes"});
+  const Finished run = JobFolder().run({"-n", "2", "--print", "all", "jobs/output.lua", "writes"});
   INFO(run.description);
   for (const std::string rank : {"[rank 0] ", "[rank 1] "}) {
     for (const std::string line : {"one 1\n", "two and a half\n", "three and more\n", "the end\n"}) {
@@ -38,8 +37,7 @@ TEST_CASE("printed lines arrive while the script sleeps, and Ctrl-C ends its sle
 }
 
 TEST_CASE("a sleep lasts the given time, and ends when another node fails") {
-  const JobFolder folder;
-  const Ended run(folder.run({"-n", "2", "jobs/output.lua", "sleep_lasts_as_long_as_it_should_and"}), 1);
+  const Ended run(JobFolder().run({"-n", "2", "jobs/output.lua", "sleep_lasts_as_long_as_it_should_and"}), 1);
   CHECK_THAT(run.out, Contains("true\tfalse\t") && Contains("bad argument 'seconds' to actor.sleep"));
   CHECK_THAT(run.err, Contains("rank 1: output.lua:23: broken"));
 }

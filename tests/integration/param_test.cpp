@@ -7,8 +7,7 @@
 namespace {
 
 Finished run_param(const std::string& place, const Words& job, const Words& flags = {}) {
-  const JobFolder folder;
-  return run_at(place, folder, with(with(flags, {"jobs/param.lua"}), job));
+  return run_at(place, JobFolder(), with(with(flags, {"jobs/param.lua"}), job));
 }
 
 }  // namespace
@@ -47,9 +46,8 @@ TEST_CASE("with --callback-timeout a callback on a server that does not return e
 }
 
 TEST_CASE("flags that no engine of a job uses are reported at its end, and other flags are not") {
-  const JobFolder folder;
   const bool runs = GENERATE(false, true);
-  const Ended run(run_at(GENERATE(as<std::string>(), "threads", "isolate"), folder,
+  const Ended run(run_at(GENERATE(as<std::string>(), "threads", "isolate"), JobFolder(),
                          {"--barrier", "ssp:2", "--inject", "delay=0.001", "--record", "trace.csv", "--seconds", "100",
                           "--checkpoint", "saved", "jobs/param.lua", runs ? "runs" : "waits"}));
   const std::string warning = "rank 0: --barrier, --inject, --record, --seconds, --checkpoint had no effect";

@@ -8,8 +8,7 @@
 namespace {
 
 Ended run_peers(const std::string& place, const Words& job, const Words& flags = {}) {
-  const JobFolder folder;
-  return Ended(run_at(place, folder, with(with(flags, {"jobs/peer_run.lua"}), job)));
+  return Ended(run_at(place, JobFolder(), with(with(flags, {"jobs/peer_run.lua"}), job)));
 }
 
 }  // namespace
@@ -34,7 +33,6 @@ TEST_CASE("the flag --seconds ends a peer run") {
 }
 
 TEST_CASE("errors of a peer run name the callback and its line") {
-  const JobFolder folder;
   const std::map<std::string, std::string> wrongs = {
       {"schedule", "schedule (" + place_in("peer_run.lua", "schedule = function() return nil") + ") returned nil"},
       {"key", "key 1: expected a string or number, got table"},
@@ -59,7 +57,7 @@ TEST_CASE("errors of a peer run name the callback and its line") {
   };
   for (const auto& [what, message] : wrongs) {
     INFO(what);
-    const Ended run(folder.run({"-n", "3", "--rule-timeout", "0.5", "jobs/peer_run.lua", "wrong", what}), 1);
+    const Ended run(JobFolder().run({"-n", "3", "--rule-timeout", "0.5", "jobs/peer_run.lua", "wrong", what}), 1);
     CHECK_THAT(run.err, Contains(message));
   }
 }
@@ -79,9 +77,8 @@ TEST_CASE("flags that a peer run cannot honour end it by their names") {
 
 TEST_CASE("a peer run whose pull or init does not return is ended by --callback-timeout, with its place") {
   const std::string what = GENERATE(as<std::string>(), "pull", "init");
-  const JobFolder folder;
-  const Ended run(folder.run({"-n", "3", "--isolate", "--callback-timeout", "0.3", "jobs/peer_run.lua", "hangs", what}),
-                  1);
+  const Ended run(
+      JobFolder().run({"-n", "3", "--isolate", "--callback-timeout", "0.3", "jobs/peer_run.lua", "hangs", what}), 1);
   CHECK_THAT(run.err, Contains(what + " (" + place_in("peer_run.lua", what + " = function() while") +
                                ") did not return within 0.3 s (--callback-timeout)"));
 }

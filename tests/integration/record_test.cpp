@@ -248,7 +248,4 @@ TEST_CASE("a recording at the file size limit ends, but not the run") {
   CHECK(count_of(run.err, "cannot write to '" + file + "': File too large") == 1);
 }
 
-TEST_CASE("the help names --record") {
-  const JobFolder folder;
-  CHECK_THAT(folder.run({"--help"}).out, Contains("--record FILE"));
-}
+TEST_CASE("the help names --record") { CHECK_THAT(JobFolder().run({"--help"}).out, Contains("--record FILE")); }

@@ -196,7 +196,6 @@ TEST_CASE("an attached console reports the end of its run, and exits with its co
 }
 
 TEST_CASE("a console that cannot attach or start reports the reason") {
-  const JobFolder folder;
   const auto [words, code, text] = GENERATE(table<Words, int, std::string>({
       {{"--attach"}, 3, "start one with `actorhost job.lua`"},
       {{"--attach", "127.0.0.1:1"}, 3, "cannot attach to 127.0.0.1:1"},
@@ -207,7 +206,7 @@ TEST_CASE("a console that cannot attach or start reports the reason") {
       {{"--print", "some"}, 2, "--print wants first or all"},
       {{"-n", "1", "-f", "nowhere.lua"}, 1, "nowhere.lua: No such file"},
   }));
-  const Ended run(folder.run(with({"repl"}, words)), code);
+  const Ended run(JobFolder().run(with({"repl"}, words)), code);
   CHECK_THAT(run.err, Contains(text));
 }
 

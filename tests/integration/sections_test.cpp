@@ -104,8 +104,7 @@ TEST_CASE(
 }
 
 TEST_CASE("actor.report names wrong arguments, and drops series over its limit") {
-  const JobFolder folder;
-  const Ended run(folder.run({"-n", "1", "jobs/sections.lua", "reports"}));
+  const Ended run(JobFolder().run({"-n", "1", "jobs/sections.lua", "reports"}));
   CHECK_THAT(run.out, Contains("bad argument 'name' to actor.report: expected string, got number") &&
                           Contains("bad argument 'value' to actor.report: expected number, got string") &&
                           Contains("bad argument 'step' to actor.report: expected number, got string") &&

@@ -4,10 +4,9 @@
 #include "tests/test.hpp"
 
 TEST_CASE("the token of isolated processes is neither in their environment nor in their command line") {
-  const JobFolder folder;
   const FreePort port;
-  const Ended run(folder.run({"-n", "2", "--isolate", "--rdzv-endpoint", port.endpoint(), "jobs/security.lua",
-                              "token_of_isolated_processes_is_neither"}));
+  const Ended run(JobFolder().run({"-n", "2", "--isolate", "--rdzv-endpoint", port.endpoint(), "jobs/security.lua",
+                                   "token_of_isolated_processes_is_neither"}));
   CHECK(count_of(run.err, "a child: true, its token is there: false") == 2);
 }
 

@@ -5,8 +5,8 @@
 #include "tests/test.hpp"
 
 TEST_CASE("a rule that needs all workers together is refused by name in collective jobs") {
-  const JobFolder folder;
-  const Ended run(folder.run({"-n", "2", "--barrier", "elastic", "jobs/steps.lua", "steps", "steps", "bsp", "0"}), 1);
+  const Ended run(JobFolder().run({"-n", "2", "--barrier", "elastic", "jobs/steps.lua", "steps", "steps", "bsp", "0"}),
+                  1);
   CHECK(run.out.empty());
   CHECK_THAT(run.err, Contains("collective.steps: barrier rule 'elastic(10)': it cannot be used here"));
 }

@@ -113,8 +113,7 @@ TEST_CASE("a run with more nodes than the machine has threads for exits with 3 a
 #endif
 
 TEST_CASE("help names every variable that the program and its start script read") {
-  const JobFolder folder;
-  const std::string help = folder.run({"--help"}).out;
+  const std::string help = JobFolder().run({"--help"}).out;
   size_t found = 0;
   for (const char* part : {"host", "bindings", "scripts"}) {
     for (const auto& file : std::filesystem::recursive_directory_iterator(source_dir() / part)) {
@@ -235,7 +234,6 @@ TEST_CASE("a host with another job is refused, and both sides report it") {
 }
 
 TEST_CASE("a callback with a wrong return value is named with its line") {
-  const JobFolder folder;
   const auto [name, value, message] = GENERATE(table<std::string, std::string, std::string>({
       {"schedule", "number", "returned number, expected a table {[id] = {{key, value}, ...}}"},
       {"schedule", "text", "returned string, expected a table"},
@@ -256,7 +254,7 @@ TEST_CASE("a callback with a wrong return value is named with its line") {
       {"pull", "flat", "entry 1: expected {key, value}, got string"},
       {"init", "number", "returned number, expected a table {key = value}"},
   }));
-  const Ended run(folder.run({"-n", "2", "jobs/usage.lua", name, value}), 1);
+  const Ended run(JobFolder().run({"-n", "2", "jobs/usage.lua", name, value}), 1);
   CHECK_THAT(run.err, Contains(message) && Contains("usage.lua:20: "));
   if (value != "nothing") CHECK_THAT(run.err, Contains(name + " (usage.lua:8)"));
   CHECK(count_of(run.err, "stack traceback:") == 1);

@@ -45,14 +45,18 @@ VmConfig config_for(Meeting& meeting) {
   return config;
 }
 
+struct StoppableVm : Meeting, VmFixture {
+  StoppableVm() : VmFixture(config_for(*this)) {}
+};
+
 // Runs `source`, stops it from another thread once it has begun, and returns the result of run.
-actorhost::Status stopped(VmFixture& f, Meeting& meeting, const std::string& source) {
+actorhost::Status stopped(StoppableVm& f, const std::string& source) {
   lua_pushcfunction(f.vm->state(), guarded<begin>);
   lua_setglobal(f.vm->state(), "begin");
   lua_pushcfunction(f.vm->state(), guarded<blocks>);
   lua_setglobal(f.vm->state(), "blocks");
   std::thread stopper([&] {
-    if (meeting.wait(&Meeting::begun)) f.vm->request_stop();
+    if (f.wait(&Meeting::begun)) f.vm->request_stop();
   });
   auto status = f.vm->run(source, "@job.lua");
   stopper.join();
@@ -69,10 +73,8 @@ void check_interrupted(const actorhost::Status& status) {
 
 // The scripts copy a string in each round: ThreadSanitizer delivers a signal only at such an intercepted call.
 TEST_CASE("a stop request ends an interpreted loop and reports its position") {
-  Meeting meeting;
-  VmFixture f(config_for(meeting));
-  const auto status =
-      stopped(f, meeting, "jit.off(true, true)\nbegin()\nlocal n = 0\nwhile true do n = n + #tostring(n) end");
+  StoppableVm f;
+  const auto status = stopped(f, "jit.off(true, true)\nbegin()\nlocal n = 0\nwhile true do n = n + #tostring(n) end");
   check_interrupted(status);
   CHECK_THAT(status.error().message,
              Contains("rank 3: job.lua:") && Contains(": interrupted: the run is stopping\nstack traceback"));
@@ -80,34 +82,29 @@ TEST_CASE("a stop request ends an interpreted loop and reports its position") {
 }
 
 TEST_CASE("a pcall in a loop cannot swallow a stop request") {
-  Meeting meeting;
-  VmFixture f(config_for(meeting));
-  check_interrupted(stopped(f, meeting, text_of_script("endless_pcall.lua")));
+  StoppableVm f;
+  check_interrupted(stopped(f, text_of_script("endless_pcall.lua")));
 }
 
 TEST_CASE("a stop request ends loops in coroutines and protected calls with handlers") {
-  Meeting meeting;
-  VmFixture f(config_for(meeting));
-  check_interrupted(stopped(f, meeting, text_of_script("endless_coroutine.lua")));
+  StoppableVm f;
+  check_interrupted(stopped(f, text_of_script("endless_coroutine.lua")));
 }
 
 TEST_CASE("a stop request wakes a blocked engine call") {
-  Meeting meeting;
-  VmFixture f(config_for(meeting));
-  const auto status = stopped(f, meeting, "blocks()");
+  StoppableVm f;
+  const auto status = stopped(f, "blocks()");
   check_interrupted(status);
   CHECK_THAT(status.error().message, Contains("job.lua:1:"));
 }
 
 TEST_CASE("a stopped engine call in a pcall loop also ends, compiled or not") {
-  Meeting meeting;
-  VmFixture f(config_for(meeting));
-  check_interrupted(stopped(f, meeting, "while true do pcall(blocks) end"));
+  StoppableVm f;
+  check_interrupted(stopped(f, "while true do pcall(blocks) end"));
 }
 
 TEST_CASE("a stopped state refuses to run until the stop is cleared") {
-  Meeting meeting;
-  VmFixture f(config_for(meeting));
+  StoppableVm f;
   f.vm->request_stop();
   check_interrupted(f.vm->run("print('never')", "@job.lua"));
   CHECK(f.lines.empty());
@@ -131,24 +128,21 @@ TEST_CASE("a state whose chunk was cut before its begin refuses to run until the
 }
 
 TEST_CASE("a stop of one state does not affect another state on its own thread") {
-  Meeting meeting;
+  StoppableVm f;
   Meeting other_meeting;
-  VmFixture f(config_for(meeting));
   std::thread other([&] {
     VmFixture g(config_for(other_meeting));
     other_meeting.set(&Meeting::begun);
-    if (meeting.wait(&Meeting::woken)) g.run("local n = 0 for i = 1, 1000 do n = n + i end print(n)");
+    if (f.wait(&Meeting::woken)) g.run("local n = 0 for i = 1, 1000 do n = n + i end print(n)");
     if (g.lines != std::vector<std::string>{"500500"}) std::abort();
   });
   CHECK(other_meeting.wait(&Meeting::begun));
-  check_interrupted(
-      stopped(f, meeting, "jit.off(true, true) begin() local n = 0 while true do n = n + #tostring(n) end"));
+  check_interrupted(stopped(f, "jit.off(true, true) begin() local n = 0 while true do n = n + #tostring(n) end"));
   other.join();
 }
 
 TEST_CASE("stop requests at any moment of many short runs never stick or crash") {
-  Meeting meeting;
-  VmFixture f(config_for(meeting));
+  StoppableVm f;
   std::atomic<bool> done{false};
   std::thread stopper([&] {
     while (!done.load()) f.vm->request_stop();

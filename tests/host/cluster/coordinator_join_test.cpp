@@ -5,11 +5,14 @@
 
 namespace {
 
-/// The coordinator's own process has `nodes` workers.
-void join_self(CoordinatorWorld& world, uint32_t nodes) {
-  REQUIRE(world.coordinator->join_self(world.message(nodes, "coordinator"), world.now).ok());
-  world.coordinator->tick(world.now, 0);
-}
+/// The coordinator's own process has joined with `nodes` workers.
+struct JoinWorld : CoordinatorWorld {
+  explicit JoinWorld(RendezvousConfig hosts, uint32_t nodes = 1, const std::string& script = "return 1")
+      : CoordinatorWorld(hosts, script) {
+    REQUIRE(coordinator->join_self(message(nodes, "coordinator"), now).ok());
+    coordinator->tick(now, 0);
+  }
+};
 
 JoinMessage part(CoordinatorWorld& world, uint64_t group, uint32_t size, uint32_t index, uint32_t nodes = 1) {
   JoinMessage join = world.message(nodes);
@@ -37,8 +40,7 @@ EndMessage end_of(const SentFrames& sent) {
 }  // namespace
 
 TEST_CASE("a coordinator that needs no other host starts at once with its own workers") {
-  CoordinatorWorld world(fixed(1));
-  join_self(world, 3);
+  JoinWorld world(fixed(1), 3);
   REQUIRE(world.tables.size() == 1);
   CHECK(world.tables[0]->epoch() == 1);
   CHECK(world.tables[0]->size() == 3);
@@ -47,8 +49,7 @@ TEST_CASE("a coordinator that needs no other host starts at once with its own wo
 }
 
 TEST_CASE("a joining host is welcomed with its number, the script, the settings and the arguments") {
-  CoordinatorWorld world(fixed(2), "print(1)");
-  join_self(world, 1);
+  JoinWorld world(fixed(2), 1, "print(1)");
   CHECK(world.tables.empty());
   const LinkId link = world.join(2);
   const Frame* frame = world.link(link).last(cluster_kind::welcome);
@@ -69,8 +70,7 @@ TEST_CASE("a joining host is welcomed with its number, the script, the settings 
 }
 
 TEST_CASE("a host that listens on every address is reached at the address of its connection") {
-  CoordinatorWorld world(fixed(4));
-  join_self(world, 1);
+  JoinWorld world(fixed(4));
   const auto url_of = [&](const std::string& peer, const std::string& url) {
     world.peer = peer;
     JoinMessage join = world.message(1);
@@ -87,8 +87,7 @@ TEST_CASE("a host that listens on every address is reached at the address of its
 }
 
 TEST_CASE("a host of another run, with another job, or too many is refused with the reason") {
-  CoordinatorWorld world(fixed(2));
-  join_self(world, 1);
+  JoinWorld world(fixed(2));
   JoinMessage join = world.message(1);
   join.run_id = "other";
   CHECK_THAT(world.refusal(join, Code::mismatch),
@@ -105,16 +104,14 @@ TEST_CASE("a host of another run, with another job, or too many is refused with 
 }
 
 TEST_CASE("a host without a run id does not join a run with one") {
-  CoordinatorWorld world(fixed(2));
-  join_self(world, 1);
+  JoinWorld world(fixed(2));
   JoinMessage join = world.message(1);
   join.run_id.clear();
   CHECK_THAT(world.refusal(join, Code::mismatch), Contains("a run without a name (--rdzv-id), this one is run 'run'"));
 }
 
 TEST_CASE("a host without a copy of the job is admitted") {
-  CoordinatorWorld world(fixed(2));
-  join_self(world, 1);
+  JoinWorld world(fixed(2));
   JoinMessage join = world.message(1);
   join.job_hash = 0;
   join.job_name.clear();
@@ -122,8 +119,7 @@ TEST_CASE("a host without a copy of the job is admitted") {
 }
 
 TEST_CASE("an impossible join message is refused and harms no other process") {
-  CoordinatorWorld world(fixed(2));
-  join_self(world, 1);
+  JoinWorld world(fixed(2));
   world.links[50];
   world.coordinator->on_frame(50, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, "nonsense"), 0);
   REQUIRE(world.link(50).last(cluster_kind::refuse) != nullptr);
@@ -132,8 +128,7 @@ TEST_CASE("an impossible join message is refused and harms no other process") {
 }
 
 TEST_CASE("differing flags are logged and the coordinator's apply") {
-  CoordinatorWorld world(fixed(2));
-  join_self(world, 1);
+  JoinWorld world(fixed(2));
   JoinMessage join = world.message(1, "beta:9");
   join.settings = {{"barrier", "ssp:4"}, {"seconds", "20"}, {"seed", "7"}};
   const LinkId link = world.join(join);
@@ -145,8 +140,7 @@ TEST_CASE("differing flags are logged and the coordinator's apply") {
 }
 
 TEST_CASE("a second join on the same link does not make a second process") {
-  CoordinatorWorld world(fixed(3));
-  join_self(world, 1);
+  JoinWorld world(fixed(3));
   const LinkId link = world.join(1);
   world.coordinator->on_frame(link, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, pack(world.message(1))),
                               0);
@@ -155,8 +149,7 @@ TEST_CASE("a second join on the same link does not make a second process") {
 }
 
 TEST_CASE("too few hosts by the deadline ends the run everywhere") {
-  CoordinatorWorld world(fixed(3));
-  join_self(world, 1);
+  JoinWorld world(fixed(3));
   const LinkId link = world.join(1);
   while (world.now < 59.5) {
     world.record_heartbeats();
@@ -172,8 +165,7 @@ TEST_CASE("too few hosts by the deadline ends the run everywhere") {
 }
 
 TEST_CASE("a host that leaves before the start frees its place") {
-  CoordinatorWorld world(fixed(2));
-  join_self(world, 1);
+  JoinWorld world(fixed(2));
   JoinMessage slow = world.message(1);
   slow.group_size = 2;
   const LinkId first = world.join(slow);
@@ -187,8 +179,7 @@ TEST_CASE("a host that leaves before the start frees its place") {
 }
 
 TEST_CASE("when a process of an incomplete host is lost the others of that host are refused") {
-  CoordinatorWorld world(fixed(2));
-  join_self(world, 1);
+  JoinWorld world(fixed(2));
   const LinkId a = world.join(part(world, 7, 3, 0));
   const LinkId b = world.join(part(world, 7, 3, 1));
   world.coordinator->on_link_down(a, "closed by the peer", world.now);
@@ -226,8 +217,7 @@ TEST_CASE("a coordinator without its own workers runs those of its children") {
 }
 
 TEST_CASE("an incomplete host is not in the table and does not receive it") {
-  CoordinatorWorld world(elastic(1, 3));
-  join_self(world, 1);
+  JoinWorld world(elastic(1, 3));
   const LinkId half = world.join(part(world, 7, 2, 0));
   world.record_heartbeats();
   world.pass(0.5);
@@ -243,8 +233,7 @@ TEST_CASE("an incomplete host is not in the table and does not receive it") {
 }
 
 TEST_CASE("an elastic run admits late hosts and sends all processes the table") {
-  CoordinatorWorld world(elastic(1, 3));
-  join_self(world, 2);
+  JoinWorld world(elastic(1, 3), 2);
   world.pass(0.5);
   REQUIRE(world.tables.size() == 1);
   const LinkId link = world.join(2, "late:1");
@@ -256,8 +245,7 @@ TEST_CASE("an elastic run admits late hosts and sends all processes the table") 
 }
 
 TEST_CASE("a host that joins a run of peers while a table is proposed gets no table without it") {
-  CoordinatorWorld world(elastic(3, 4));
-  join_self(world, 1);
+  JoinWorld world(elastic(3, 4));
   const LinkId dying = world.join(1);
   const LinkId slow = world.join(1);
   world.record_heartbeats();
@@ -278,8 +266,7 @@ TEST_CASE("a host that joins a run of peers while a table is proposed gets no ta
 }
 
 TEST_CASE("a lost process leaves the table with its workers, and the run continues") {
-  CoordinatorWorld world(fixed(3));
-  join_self(world, 1);
+  JoinWorld world(fixed(3));
   const LinkId a = world.join(2, "alpha:1");
   const LinkId b = world.join(1);
   REQUIRE(world.tables.size() == 1);
@@ -294,8 +281,7 @@ TEST_CASE("a lost process leaves the table with its workers, and the run continu
 }
 
 TEST_CASE("silence is suspicion first and then failure, which the failed process is notified of") {
-  CoordinatorWorld world(fixed(3));
-  join_self(world, 1);
+  JoinWorld world(fixed(3));
   const LinkId a = world.join(1, "alpha:1");
   world.join(1, "beta:1");
   for (int i = 0; i < 6; ++i) {
@@ -319,8 +305,7 @@ TEST_CASE("silence is suspicion first and then failure, which the failed process
 }
 
 TEST_CASE("a coordinator that did not run does not declare all others dead") {
-  CoordinatorWorld world(fixed(2));
-  join_self(world, 1);
+  JoinWorld world(fixed(2));
   world.join(1);
   world.record_heartbeats();
   world.now += 100;
@@ -342,8 +327,7 @@ TEST_CASE("when the last worker is lost the run ends with the reason") {
 }
 
 TEST_CASE("after the end joins are refused and losses are ignored") {
-  CoordinatorWorld world(fixed(2));
-  join_self(world, 1);
+  JoinWorld world(fixed(2));
   const LinkId link = world.join(1);
   world.coordinator->stop({Code::interrupted, false, "interrupted"});
   CHECK(end_of(world.link(link)).code == Code::interrupted);
@@ -359,8 +343,7 @@ TEST_CASE("after the end joins are refused and losses are ignored") {
 }
 
 TEST_CASE("a process whose links to most others are broken is dropped") {
-  CoordinatorWorld world(fixed(5));
-  join_self(world, 1);
+  JoinWorld world(fixed(5));
   std::vector<LinkId> links;
   for (int i = 0; i < 4; ++i) links.push_back(world.join(1));
   // Process 2 has lost 1, 3 and 4; each pair is reported from both ends.
@@ -389,8 +372,7 @@ TEST_CASE("a process whose links to most others are broken is dropped") {
 
 TEST_CASE("of two processes that lost each other the later one is dropped, whichever reports") {
   for (const bool both : {false, true}) {
-    CoordinatorWorld world(fixed(3));
-    join_self(world, 1);
+    JoinWorld world(fixed(3));
     const LinkId a = world.join(1);
     const LinkId b = world.join(1);
     world.deliver(b, cluster_kind::link_broken, service_address(2), 1);
@@ -404,8 +386,7 @@ TEST_CASE("of two processes that lost each other the later one is dropped, which
 }
 
 TEST_CASE("of two processes that lost each other the one that the coordinator has suspected is dropped") {
-  CoordinatorWorld world(fixed(3));
-  join_self(world, 1);
+  JoinWorld world(fixed(3));
   const LinkId a = world.join(1);
   world.join(1);
   for (int i = 0; i < 26; ++i) {
@@ -418,8 +399,7 @@ TEST_CASE("of two processes that lost each other the one that the coordinator ha
 }
 
 TEST_CASE("a link that broke because its process died drops no other process") {
-  CoordinatorWorld world(fixed(3));
-  join_self(world, 1);
+  JoinWorld world(fixed(3));
   const LinkId a = world.join(1);
   const LinkId b = world.join(1);
   world.deliver(a, cluster_kind::link_broken, service_address(1), 2);
@@ -433,8 +413,7 @@ TEST_CASE("a link that broke because its process died drops no other process") {
 }
 
 TEST_CASE("no process can accuse the coordinator, or accuse in another's name") {
-  CoordinatorWorld world(fixed(3));
-  join_self(world, 1);
+  JoinWorld world(fixed(3));
   const LinkId a = world.join(1);
   world.join(1);
   world.deliver(a, cluster_kind::link_broken, service_address(1), 0);
@@ -450,8 +429,7 @@ TEST_CASE("no process can accuse the coordinator, or accuse in another's name") 
 }
 
 TEST_CASE("a request for a link reaches the process that has to dial") {
-  CoordinatorWorld world(fixed(3));
-  join_self(world, 1);
+  JoinWorld world(fixed(3));
   const LinkId a = world.join(1);
   const LinkId b = world.join(1);
   world.deliver(a, cluster_kind::want_link, service_address(1), 2);

@@ -77,6 +77,11 @@ struct Succeeded : CoordinatorWorld {
   std::set<ProcessId> departed;
 };
 
+/// The successor has taken over, with its workers in their action number `actions`.
+struct TakenOver final : Succeeded {
+  explicit TakenOver(uint32_t actions = 0, ProcessId successor = 1) : Succeeded(successor) { take_over(actions); }
+};
+
 uint64_t newest_epoch(const SentFrames& sent) {
   const Frame* frame = sent.last(cluster_kind::membership);
   REQUIRE(frame != nullptr);
@@ -88,8 +93,7 @@ uint64_t newest_epoch(const SentFrames& sent) {
 }  // namespace
 
 TEST_CASE("a coordinator that takes over publishes a table without the lost process and with the next epoch") {
-  Succeeded world;
-  world.take_over();
+  TakenOver world;
   CHECK(world.tables.empty());  // no majority has accepted one
   world.attach(world.attach_of(3));
   CHECK(world.tables.empty());
@@ -104,8 +108,7 @@ TEST_CASE("a coordinator that takes over publishes a table without the lost proc
 }
 
 TEST_CASE("a process that does not attach in time is lost, a process that attaches is not") {
-  Succeeded world;
-  world.take_over();
+  TakenOver world;
   const LinkId link = world.attach(world.attach_of(2));
   world.attach(world.attach_of(3));
   world.coordinator->linked(4, 104);
@@ -120,8 +123,7 @@ TEST_CASE("a process that does not attach in time is lost, a process that attach
 }
 
 TEST_CASE("all processes agree on an action's first value, also if the previous coordinator sent it to one of them") {
-  Succeeded world;
-  world.take_over(1);
+  TakenOver world(1);
   AttachMessage first = world.attach_of(2, 1);
   first.loss = 7;
   const LinkId link = world.attach(first);
@@ -137,8 +139,7 @@ TEST_CASE("all processes agree on an action's first value, also if the previous 
 }
 
 TEST_CASE("a process whose link breaks before it has attached is lost at once") {
-  Succeeded world;
-  world.take_over();
+  TakenOver world;
   for (const ProcessId process : {2, 3}) world.attach(world.attach_of(process));
   world.coordinator->linked(4, 104);
   world.coordinator->on_link_down(104, "reset", world.now);
@@ -147,8 +148,7 @@ TEST_CASE("a process whose link breaks before it has attached is lost at once") 
 }
 
 TEST_CASE("a process with a newer table gets a still newer one, and so do all others") {
-  Succeeded world;
-  world.take_over();
+  TakenOver world;
   const LinkId first = world.attach(world.attach_of(2));
   world.last = 11;
   const LinkId second = world.attach(world.attach_of(3));
@@ -157,8 +157,7 @@ TEST_CASE("a process with a newer table gets a still newer one, and so do all ot
 }
 
 TEST_CASE("a process that only a newer table contains is admitted with its workers") {
-  Succeeded world;
-  world.take_over();
+  TakenOver world;
   for (const ProcessId process : {2, 3}) world.attach(world.attach_of(process));
   world.last = 8;
   AttachMessage late = world.attach_of(7);
@@ -170,8 +169,7 @@ TEST_CASE("a process that only a newer table contains is admitted with its worke
 }
 
 TEST_CASE("a process with impossible claims cannot attach") {
-  Succeeded world;
-  world.take_over();
+  TakenOver world;
   AttachMessage wrong = world.attach_of(2);
   SECTION("another's worker") { wrong.workers[0].id = 6; }
   SECTION("no worker's id") { wrong.workers[0].id = server_address(0); }
@@ -185,8 +183,7 @@ TEST_CASE("a process with impossible claims cannot attach") {
 TEST_CASE("ids that a later coordinator assigns are new, and differ from those of other coordinators") {
   std::set<NodeId> workers;
   for (const ProcessId self : {1U, 2U, 500U, 1023U, 1024U, 70'000U, (1U << 28) + 5}) {
-    Succeeded world(self);
-    world.take_over();
+    TakenOver world(0, self);
     for (const ProcessId process : {3, 4}) world.attach(world.attach_of(process));
     for (int i = 0; i < 2; ++i) {
       world.pass(2.5);  // the others do not attach
@@ -205,8 +202,7 @@ TEST_CASE("ids that a later coordinator assigns are new, and differ from those o
 }
 
 TEST_CASE("after a takeover the run ends well when all scripts have ended, whichever coordinator received the ends") {
-  Succeeded world;
-  world.take_over();
+  TakenOver world;
   world.attach(world.attach_of(2, 0, true));  // their ends reached the lost coordinator
   world.attach(world.attach_of(3, 0, true));
   const LinkId link = world.attach(world.attach_of(4));
@@ -219,8 +215,7 @@ TEST_CASE("after a takeover the run ends well when all scripts have ended, which
 }
 
 TEST_CASE("a process that attaches after the end of the run receives the end") {
-  Succeeded world;
-  world.take_over();
+  TakenOver world;
   world.coordinator->stop({Code::script, false, "spilt milk"});
   const LinkId link = world.attach(world.attach_of(2));
   const Frame* stop = world.link(link).last(cluster_kind::stop);
@@ -249,8 +244,7 @@ TEST_CASE("a host joins after a takeover as --nnodes allows, and is refused if v
 }
 
 TEST_CASE("workers continue with their actions after a takeover, but get no lost values") {
-  Succeeded world;
-  world.take_over(2);
+  TakenOver world(2);
   const LinkId behind = world.attach(world.attach_of(2, 0));
   world.enter(0, 2, 2, kRun);
   CHECK(world.last_reply_to(2).ok);
@@ -263,8 +257,7 @@ TEST_CASE("workers continue with their actions after a takeover, but get no lost
 }
 
 TEST_CASE("a worker that the lost coordinator let into an action after its process had attached continues after it") {
-  Succeeded world;
-  world.take_over(2);
+  TakenOver world(2);
   world.enter(0, 2, 4, kRun);
   CHECK(world.last_reply_to(2).code == Code::mismatch);  // more than one action ahead
   world.enter(0, 2, 3, kRun);

@@ -9,7 +9,7 @@ namespace {
 
 using Done = std::vector<std::string>;
 
-struct Side final : PeerLinkOutput {
+struct Side : PeerLinkOutput {
   void dial(ProcessId process, const std::string& url) override {
     done.push_back("dial " + std::to_string(process) + " at " + url);
   }
@@ -32,11 +32,15 @@ MembershipPtr table(uint64_t epoch, const std::vector<ProcessInfo>& processes) {
 
 MembershipPtr three() { return table(1, {{0, "coordinator", "u0"}, {1, "a", "u1"}, {2, "b", "u2"}, {3, "c", "u3"}}); }
 
+/// Process 2 of four.
+struct Two final : Side {
+  Two() { links.adopt(2, three()); }
+};
+
 }  // namespace
 
 TEST_CASE("of two processes the one with the higher number dials at the other's request") {
-  Side two;
-  two.links.adopt(2, three());
+  Two two;
   two.links.wanted(1);
   CHECK(two.take() == Done{"dial 1 at u1"});
   two.links.wanted(3);
@@ -44,8 +48,7 @@ TEST_CASE("of two processes the one with the higher number dials at the other's 
 }
 
 TEST_CASE("a pending or open link is not made again") {
-  Side two;
-  two.links.adopt(2, three());
+  Two two;
   two.links.wanted(1);
   two.take();
   two.links.wanted(1);
@@ -62,8 +65,7 @@ TEST_CASE("a pending or open link is not made again") {
 }
 
 TEST_CASE("a link that has ended before it is reported is broken") {
-  Side two;
-  two.links.adopt(2, three());
+  Two two;
   two.links.wanted(1);
   two.take();
   two.links.down(50, "it is gone");
@@ -74,8 +76,7 @@ TEST_CASE("a link that has ended before it is reported is broken") {
 }
 
 TEST_CASE("a process that is asked to dial does so if it is the dialler") {
-  Side two;
-  two.links.adopt(2, three());
+  Two two;
   two.links.on_want_link(1);
   CHECK(two.take() == Done{"dial 1 at u1"});
   two.links.on_want_link(3);
@@ -101,8 +102,7 @@ TEST_CASE("a process that accepts no connections always dials, and two such cann
 }
 
 TEST_CASE("a broken link to a process of the run is reported, others are not") {
-  Side two;
-  two.links.adopt(2, three());
+  Two two;
   two.links.accepted(3, 51);
   two.links.down(77, "?");
   CHECK(two.take().empty());
@@ -114,8 +114,7 @@ TEST_CASE("a broken link to a process of the run is reported, others are not") {
 }
 
 TEST_CASE("a broken link is not made again") {
-  Side two;
-  two.links.adopt(2, three());
+  Two two;
   two.links.wanted(1);
   two.links.dialled(1, 50);
   two.links.accepted(3, 51);
@@ -133,8 +132,7 @@ TEST_CASE("a broken link is not made again") {
 }
 
 TEST_CASE("the end of a second link to the same process changes nothing") {
-  Side two;
-  two.links.adopt(2, three());
+  Two two;
   two.links.accepted(3, 51);
   two.links.accepted(3, 52);
   two.links.down(52, "a second connection");
@@ -143,8 +141,7 @@ TEST_CASE("the end of a second link to the same process changes nothing") {
 }
 
 TEST_CASE("the end of a link to a process that has left the table is not reported") {
-  Side two;
-  two.links.adopt(2, three());
+  Two two;
   two.links.accepted(3, 51);
   two.links.wanted(1);
   two.take();
@@ -161,8 +158,7 @@ TEST_CASE("the end of a link to a process that has left the table is not reporte
 }
 
 TEST_CASE("a hello may arrive from a process that only a newer table contains") {
-  Side two;
-  two.links.adopt(2, three());
+  Two two;
   two.links.accepted(5, 60);
   CHECK(two.take().empty());
   CHECK(two.links.links() == std::map<ProcessId, LinkId>{{5, 60}});
@@ -172,8 +168,7 @@ TEST_CASE("a hello may arrive from a process that only a newer table contains") 
 }
 
 TEST_CASE("a failed dial and a silent link are broken links") {
-  Side two;
-  two.links.adopt(2, three());
+  Two two;
   two.links.wanted(1);
   two.take();
   two.links.dial_failed(1, "connection refused");
@@ -244,8 +239,7 @@ TEST_CASE("for all processes that accept connections and all orders of requests 
 }
 
 TEST_CASE("a process can be reached if this process dials and the link did not break") {
-  Side two;
-  two.links.adopt(2, three());
+  Two two;
   CHECK_FALSE(two.links.reach(3));  // that process dials
   CHECK_FALSE(two.links.reach(7));
   CHECK(two.links.reach(1));

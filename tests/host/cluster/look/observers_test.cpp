@@ -43,6 +43,14 @@ struct World {
   }
 };
 
+/// Two hosts; the second has two workers.
+struct TwoWorkers : World {
+  TwoWorkers() {
+    table = std::make_shared<const Membership>(1, std::vector<Member>{{1, 1}, {2, 1}},
+                                               std::vector<ProcessInfo>{{0, "a", ""}, {1, "b", ""}});
+  }
+};
+
 json row(NodeId id, double waited, double seconds, uint64_t calls = 0) {
   return {{"id", id},           {"role", "worker"}, {"state", "computing"}, {"wait", {{"collective", waited}}},
           {"seconds", seconds}, {"step", 10},       {"calls", calls}};
@@ -250,9 +258,7 @@ TEST_CASE("the straggler is the worker that waits least while the others wait") 
 }
 
 TEST_CASE("a new straggler is found although it was quick before") {
-  World world;
-  world.table = std::make_shared<const Membership>(1, std::vector<Member>{{1, 1}, {2, 1}},
-                                                   std::vector<ProcessInfo>{{0, "a", ""}, {1, "b", ""}});
+  TwoWorkers world;
   const auto state_after = [&](double first, double second, double seconds) {
     world.clock.set(100 + seconds);
     world.request();
@@ -266,9 +272,7 @@ TEST_CASE("a new straggler is found although it was quick before") {
 }
 
 TEST_CASE("a worker that waits for an event in its step, while the others wait for its step, is the straggler") {
-  World world;
-  world.table = std::make_shared<const Membership>(1, std::vector<Member>{{1, 1}, {2, 1}},
-                                                   std::vector<ProcessInfo>{{0, "a", ""}, {1, "b", ""}});
+  TwoWorkers world;
   world.request();
   json first = row(1, 80, 100);
   json second = row(2, 1, 100);
@@ -283,9 +287,7 @@ TEST_CASE("a worker that waits for an event in its step, while the others wait f
 }
 
 TEST_CASE("two requests in a row judge the straggler by the same seconds") {
-  World world;
-  world.table = std::make_shared<const Membership>(1, std::vector<Member>{{1, 1}, {2, 1}},
-                                                   std::vector<ProcessInfo>{{0, "a", ""}, {1, "b", ""}});
+  TwoWorkers world;
   for (const double seconds : {20.0, 20.1, 20.2}) {  // meanwhile worker 2, the straggler, waits for a moment itself
     world.clock.set(100 + seconds);
     world.request();
