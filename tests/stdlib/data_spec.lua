@@ -2,7 +2,7 @@
 local data = require("actor.data")
 local is_compiled = require("is_compiled")
 local tensor = require("actor.tensor")
-local with_file = require("with_file")
+local with_file = require("text_file").with
 
 local function values(t)
   local out = {}

@@ -1,16 +1,10 @@
 --- Tensors beside NumPy: the expressions of numpy_cases.txt must give NumPy's results, stored in numpy_cases.npz. Each
 --- name on the page of names (stdlib/actor/tensor/NUMPY.md) has a case.
 local tensor = require("actor.tensor")
+local text_file = require("text_file")
 
 local folder = source_dir .. "/tests/stdlib/"
 local stored = tensor.load(folder .. "numpy_cases.npz")
-
-local function text_of(path)
-  local file = assert(io.open(path))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
 
 -- Like `up` of numpy_cases.py.
 local function up(left, right)
@@ -54,7 +48,7 @@ local function compare(name, ours, got, wanted)
 end
 
 local known, at = {}, 0
-for line in text_of(folder .. "numpy_cases.txt"):gmatch("[^\n]+") do
+for line in text_file.read(folder .. "numpy_cases.txt"):gmatch("[^\n]+") do
   if not line:find("^#") then
     local name, numpy, ours = line:match("^(.-) | (.*) | (.-)%s*$")
     at = at + 1
@@ -82,7 +76,7 @@ test("text equals NumPy's", function()
 end)
 
 test("each name of the page NUMPY.md has a case, and each case is on the page", function()
-  local page, named = text_of(source_dir .. "/stdlib/actor/tensor/NUMPY.md"), {}
+  local page, named = text_file.read(source_dir .. "/stdlib/actor/tensor/NUMPY.md"), {}
   page = page:match("^(.-)\n## Random")  -- random numbers differ from NumPy's
   for row in page:gmatch("\n(|[^\n]+)") do
     local first = row:match("^|%s*(.-)%s*|")

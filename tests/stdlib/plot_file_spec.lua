@@ -3,6 +3,7 @@ local ffi = require("ffi")
 local plot = require("actor.plot")
 local png = require("actor.plot.png")
 local theme = require("actor.plot.theme")
+local text_file = require("text_file")
 
 ffi.cdef [[
 int mkdir(const char *path, unsigned mode);
@@ -10,14 +11,6 @@ int rmdir(const char *path);
 int symlink(const char *target, const char *path);
 int mkfifo(const char *path, unsigned mode);
 ]]
-
-local function contents(path)
-  local file = io.open(path, "rb")
-  if not file then return nil end
-  local bytes = file:read("*a")
-  file:close()
-  return bytes
-end
 
 -- Calls body(folder) with an empty folder. Afterwards the folder must have no files except those named in `leaves`.
 local function in_folder(leaves, body)
@@ -35,9 +28,9 @@ test("a figure is saved, and a second save replaces it", function()
   in_folder({ "a.svg" }, function(folder)
     local path = folder .. "/a.svg"
     equal({ plot.save(path, "<svg/>") }, { true })
-    equal(contents(path), "<svg/>")
+    equal(text_file.read(path), "<svg/>")
     equal({ plot.save(path, "<svg>2</svg>") }, { true })
-    equal(contents(path), "<svg>2</svg>")
+    equal(text_file.read(path), "<svg>2</svg>")
   end)
 end)
 
@@ -46,7 +39,7 @@ test("a save through a link replaces the file and keeps the link", function()
     plot.save(folder .. "/a.svg", "one")
     assert(ffi.C.symlink("a.svg", folder .. "/link.svg") == 0)
     equal({ plot.save(folder .. "/link.svg", "two") }, { true })
-    equal(contents(folder .. "/a.svg"), "two")
+    equal(text_file.read(folder .. "/a.svg"), "two")
   end)
 end)
 
@@ -56,9 +49,9 @@ test("a save through a link to a missing file creates the file and keeps the lin
     assert(ffi.C.symlink(folder .. "/link.svg", folder .. "/far.svg") == 0)
     assert(ffi.C.symlink("loop.svg", folder .. "/loop.svg") == 0)
     equal({ plot.save(folder .. "/far.svg", "one") }, { true })
-    equal(contents(folder .. "/a.svg"), "one")
+    equal(text_file.read(folder .. "/a.svg"), "one")
     equal({ plot.save(folder .. "/link.svg", "two") }, { true })
-    equal(contents(folder .. "/a.svg"), "two")
+    equal(text_file.read(folder .. "/a.svg"), "two")
     local saved, message, code = plot.save(folder .. "/loop.svg", "x")
     equal({ saved, code }, { nil, "unwritable" })
     assert(message:find("symbolic links"), message)
@@ -95,7 +88,7 @@ test("a saved file has the bytes of the figure", function()
   in_folder({ "a.svg" }, function(folder)
     local svg = plot.line({ series = { { name = "é", y = { 1, 2, 3 } } } })
     assert(plot.save(folder .. "/a.svg", svg))
-    equal(contents(folder .. "/a.svg"), svg)
+    equal(text_file.read(folder .. "/a.svg"), svg)
   end)
 end)
 
@@ -152,7 +145,7 @@ test("a PNG has the requested size, or twice the figure's", function()
       local written, message, code = plot.png(path, svg, { width = case[1] })
       if code == "unavailable" then return assert(message:find("librsvg2-2", 1, true)) end
       equal({ written, message }, { true })
-      local bytes = contents(path)
+      local bytes = text_file.read(path)
       equal(bytes:sub(1, 8), "\137PNG\r\n\26\n")
       local function number(at) return bytes:byte(at + 2) * 256 + bytes:byte(at + 3) end
       equal({ number(17), number(21) }, { case[2], case[3] })

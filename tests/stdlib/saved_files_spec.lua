@@ -5,6 +5,7 @@ local data = require("actor.data")
 local nn = require("actor.nn")
 local plot = require("actor.plot")
 local tensor = require("actor.tensor")
+local text_file = require("text_file")
 
 ffi.cdef [[
 typedef struct { uint64_t soft, hard; } saved_files_limit;
@@ -33,20 +34,6 @@ local function with_limit(bytes, body)
   assert(ffi.C.setrlimit(file_size, before) == 0)
   ffi.C.signal(too_large, handler)
   if not fine then error(message, 0) end
-end
-
-local function contents(path)
-  local file = io.open(path, "rb")
-  if not file then return nil end
-  local bytes = file:read("*a")
-  file:close()
-  return bytes
-end
-
-local function put(path, bytes)
-  local file = assert(io.open(path, "wb"))
-  file:write(bytes)
-  file:close()
 end
 
 -- Calls body(folder) with an empty folder. Afterwards the folder must have exactly the files named in `leaves`.
@@ -83,15 +70,15 @@ for name, save in pairs(savers) do
     in_folder({ "saved" }, function(folder)
       local path = folder .. "/saved"
       save(path)
-      local good = contents(path)
+      local good = text_file.read(path)
       holds(#good, ">", 5000)
       for _, bytes in ipairs { 0, 1, 100, 4096 } do
         with_limit(bytes, function() raises(function() save(path) end, "/saved: writing: File too large") end)
-        equal(contents(path) == good, true)
+        equal(text_file.read(path) == good, true)
       end
-      put(path, "old")
+      text_file.write(path, "old")
       save(path)
-      equal(contents(path) == good, true)
+      equal(text_file.read(path) == good, true)
     end)
   end)
 
@@ -108,11 +95,11 @@ for name, save in pairs(savers) do
       assert(ffi.C.symlink("saved", folder .. "/link") == 0)
       assert(ffi.C.symlink(folder .. "/link", folder .. "/far") == 0)
       save(folder .. "/far")
-      local good = contents(folder .. "/saved")
+      local good = text_file.read(folder .. "/saved")
       assert(ffi.C.chmod(folder .. "/saved", 384) == 0)
-      put(folder .. "/script", "")
+      text_file.write(folder .. "/script", "")
       save(folder .. "/link")
-      equal(contents(folder .. "/saved") == good, true)
+      equal(text_file.read(folder .. "/saved") == good, true)
       equal(io.popen(("stat -c '%%a %%F' %s/saved %s/link"):format(folder, folder)):read("*a"),
         "600 regular file\n777 symbolic link\n")
     end)
@@ -123,7 +110,7 @@ for name, save in pairs(savers) do
       raises(function() save("/dev/full") end, "/dev/full: .*No space left on device")
       save("/dev/null")
       save(folder .. "/plain")
-      local good = contents(folder .. "/plain")
+      local good = text_file.read(folder .. "/plain")
       os.remove(folder .. "/plain")
       local path = folder .. "/pipe"
       assert(ffi.C.mkfifo(path, 384) == 0)
@@ -141,10 +128,10 @@ test("names that an archive cannot store leave the previous file", function()
   in_folder({ "a.npz" }, function(folder)
     local path = folder .. "/a.npz"
     tensor.save(path, { a = t })
-    local good = contents(path)
+    local good = text_file.read(path)
     for _, name in ipairs { "", " x", "/x", "a\nb", "\255", ("x"):rep(2000) } do
       raises(function() tensor.save(path, { a = t, [name] = t }) end, "saved_files_spec.lua:%d+: array name '.*' cannot be stored")
-      equal(contents(path) == good, true)
+      equal(text_file.read(path) == good, true)
     end
   end)
 end)

@@ -2,7 +2,7 @@
 local sim = require("actor.sim")
 local page = require("actor.sim.page")
 local xml = require("plot_xml")
-local with_file = require("with_file")
+local with_file = require("text_file").with
 
 local function rows_of(vary)
   return sim.sweep.run { base = { nodes = 8, time = 12, seed = 1 }, barriers = { "bsp", "asp" }, vary = vary, repeats = 2 }

@@ -2,6 +2,7 @@
 local sim = require("actor.sim")
 local barrier = require("actor.barrier")
 local grid = require("actor.sim.grid")
+local text_file = require("text_file")
 
 local function run(options)
   options.nodes, options.time = options.nodes or 30, options.time or 30
@@ -224,26 +225,20 @@ test("a table file is complete or absent, and a sweep resumes from its rows", fu
     for i = from, to do file:add(rows[i]) end
     return file
   end
-  local function text(name)
-    local file = io.open(name, "rb")
-    local all = file and file:read("*a")
-    if file then file:close() end
-    return all
-  end
   local first = write(1, 2)
-  equal(text(path), nil)
-  local before = text(path .. ".part")
+  equal(text_file.read(path), nil)
+  local before = text_file.read(path .. ".part")
   local second = write(3, 2, true)
   equal(second.done, 2)
-  equal(text(path .. ".part"), before)
+  equal(text_file.read(path .. ".part"), before)
   local known = second:rows_before()
   equal({ known[2].barrier, known[2].seed, known[2].mean_step }, { rows[2].barrier, rows[2].seed, rows[2].mean_step })
   for i = 3, 4 do second:add(rows[i]) end
   second:finish()
-  equal(text(path .. ".part"), nil)
-  local whole = text(path)
+  equal(text_file.read(path .. ".part"), nil)
+  local whole = text_file.read(path)
   write(1, 4):finish()
-  equal(text(path), whole)
+  equal(text_file.read(path), whole)
   local file, wrong = sim.table.open(path, "csv", { "another sweep" }, {}, true)
   equal(file, nil)
   matches(wrong, "belongs to another sweep")

@@ -1,19 +1,12 @@
 --- Tensors in NumPy's files: tensor.save and tensor.load. numpy_spec.lua reads files written by NumPy.
 local tensor = require("actor.tensor")
-local with_file = require("with_file")
+local text_file = require("text_file")
 
 local types = { "float32", "float64", "int32", "int64", "uint8", "bool" }
 local function wrong(pattern, body) raises(body, "^tensor_files_spec.lua:%d+: .*" .. pattern) end
 
-local function text_of(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
-
 test("a tensor of every type and shape survives a round trip through a file", function()
-  with_file("", function(path)
+  text_file.with("", function(path)
     for _, dtype in ipairs(types) do
       local t = tensor.arange(24):view(2, 3, 4):to(dtype)
       for _, part in ipairs { t, t:transpose(1, 3), t:slice(3, 1, 4, 3), t:narrow(2, 1, 0), t:select(1, 2):flatten() } do
@@ -28,29 +21,27 @@ test("a tensor of every type and shape survives a round trip through a file", fu
 end)
 
 test("named tensors are loaded by name, and equal tensors give equal bytes", function()
-  with_file("", function(path)
+  text_file.with("", function(path)
     local set = { w = tensor.ones { 2, 2 }, ["layer.1"] = tensor.new { true, false }, n = tensor.new { 2LL } }
     tensor.save(path, set)
-    local back, bytes = tensor.load(path), text_of(path)
+    local back, bytes = tensor.load(path), text_file.read(path)
     for name, t in pairs(set) do equal(back[name]:equal(t), true, name) end
     tensor.save(path, set)
-    equal(text_of(path) == bytes, true)
+    equal(text_file.read(path) == bytes, true)
     tensor.save(path, {})
     equal(tensor.load(path), {})
   end)
 end)
 
 test("a damaged file is an error with its name and place", function()
-  with_file("", function(path)
+  text_file.with("", function(path)
     local name = path:gsub("%p", "%%%0")
     local function damaged(text, pattern)
-      local file = assert(io.open(path, "wb"))
-      file:write(text)
-      file:close()
+      text_file.write(path, text)
       wrong(name .. pattern, function() tensor.load(path) end)
     end
     tensor.save(path, tensor.arange(10))
-    local good = text_of(path)
+    local good = text_file.read(path)
     damaged("", ", byte 0: truncated magic")
     damaged("no array at all", ", byte 0: not a .npy array")
     damaged(good:sub(1, 40), ", byte 40: truncated header")
@@ -59,7 +50,7 @@ test("a damaged file is an error with its name and place", function()
     damaged(good:gsub("<f4", "<c8"), ", byte %d+: element type '<c8' is not read")
     damaged(good:gsub("%(10,%)", "(99,)"), ", byte 128: truncated data: the shape needs 396 bytes, at most 40")
     tensor.save(path, { a = tensor.arange(10), b = tensor.arange(10) })
-    local archive = text_of(path)
+    local archive = text_file.read(path)
     damaged(archive:sub(1, -5), ": no .npz archive")
     local inside = archive:find("NUMPY", 1, true)
     damaged(archive:sub(1, inside - 1) .. "X" .. archive:sub(inside + 1), ": array 'a', byte 0: not a .npy array")

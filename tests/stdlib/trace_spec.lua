@@ -1,22 +1,9 @@
 --- Traces of --record: whole, truncated and malformed files, and their summaries.
 local trace = require("actor.trace")
 local rng = require("actor").rng
+local text_file = require("text_file")
 
--- Calls body(path) with the name of a file that contains `text`, and then removes the file.
-local function with_file(text, body)
-  local path = os.tmpname()
-  local file = assert(io.open(path, "wb"))
-  file:write(text)
-  file:close()
-  local result = { pcall(body, path) }
-  os.remove(path)
-  if not result[1] then error(result[2], 0) end
-  return unpack(result, 2)
-end
-
-local function read(text)
-  return with_file(text, trace.read)
-end
+local function read(text) return text_file.with(text, trace.read) end
 
 local header = [[
 # actorhost trace 1
@@ -168,16 +155,13 @@ end
 
 test("an invalid or impossible trace is an error with the caller's line, the file and its line", function()
   for i, case in ipairs(malformed) do
-    local path = os.tmpname()
-    local file = assert(io.open(path, "wb"))
-    file:write(case[1])
-    file:close()
-    local fine, message = pcall(function() return trace.read(path) end)
-    os.remove(path)
-    assert(not fine, "case " .. i .. " was read: " .. case[1])
-    assert(message:find("trace_spec.lua:%d+: trace.read: "), message)
-    local expected = "trace.read: " .. path .. ":" .. case[2]
-    assert(message:find(expected, 1, true), ("case %d: expected %s, got %s"):format(i, expected, message))
+    text_file.with(case[1], function(path)
+      local fine, message = pcall(function() return trace.read(path) end)
+      assert(not fine, "case " .. i .. " was read: " .. case[1])
+      assert(message:find("trace_spec.lua:%d+: trace.read: "), message)
+      local expected = "trace.read: " .. path .. ":" .. case[2]
+      assert(message:find(expected, 1, true), ("case %d: expected %s, got %s"):format(i, expected, message))
+    end)
   end
 end)
 

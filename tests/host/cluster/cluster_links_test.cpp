@@ -58,11 +58,10 @@ TEST_CASE("a host accepts no link from a host that it has to dial itself") {
   (void)stranger.send_on(*link, make_frame(Kind::test, worker_address(1), worker_address(2), 99));
   CHECK(second.wait_for_log("closed a connection: host 1 must not dial this host"));
   for (const auto& member : run.members) {
-    member->launch([](Node& node) {
+    member->everywhere([](Node& node) {
       const NodeId other = 3 - node.index();
       (void)node.port().send(make_frame(Kind::test, node.address(), worker_address(other), 1));
     });
-    member->join();
   }
   for (const auto& member : run.members) {
     const auto got = member->nodes[0]->receive([](const Frame& f) { return f.kind == Kind::test; }, {}, "test",

@@ -42,14 +42,13 @@ TEST_CASE("nodes exchange frames and the run ends when all scripts have ended") 
   TestProcess process(TestProcess::alone(4));
   REQUIRE(process.start().ok());
   std::atomic<int> got{0};
-  process.launch([&](Node& node) {
+  process.everywhere([&](Node& node) {
     const NodeId next = (node.index() + 1) % 4;
     (void)node.port().send(test_frame(worker_address(next), 5));
     const std::array<Address, 1> from = {worker_address((node.index() + 3) % 4)};
     if (node.receive(tagged(5), from, "the ring")) ++got;
     node.cluster().report_ended(node.index(), node.actions());
   });
-  process.join();
   CHECK(got == 4);
   CHECK(process.wait_for_end().ok);
 }
@@ -85,7 +84,7 @@ TEST_CASE("all waits end when a node's script has raised, with that error") {
   REQUIRE(process.start().ok());
   std::mutex mutex;
   std::vector<Error> errors;
-  process.launch([&](Node& node) {
+  process.everywhere([&](Node& node) {
     if (node.index() == 2) {
       node.cluster().report_error(node.address(), {Code::script, false, "rank 2: boom", node.address()});
       return;
@@ -94,7 +93,6 @@ TEST_CASE("all waits end when a node's script has raised, with that error") {
     std::lock_guard lock(mutex);
     errors.push_back(got.error());
   });
-  process.join();
   REQUIRE(errors.size() == 3);
   for (const Error& error : errors) {
     CHECK(error.code == Code::aborted);

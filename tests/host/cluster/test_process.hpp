@@ -114,6 +114,11 @@ class TestProcess final : public ClusterEvents {
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
   }
+  /// Does the same, and returns when all have ended.
+  void everywhere(const std::function<void(Node&)>& work) {
+    launch(work);
+    join();
+  }
 
   /// Waits until `done` holds; checks it whenever the cluster has changed or a line was logged.
   bool wait(const std::function<bool()>& done) {

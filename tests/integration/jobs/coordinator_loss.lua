@@ -1,14 +1,9 @@
 -- Peers that lose their coordinator. coordinator_loss.lua [THEN]: each worker samples all workers until a file "enough"
 -- exists, and prints each change of the sample. Then it runs the function THEN.
 local actor = require "actor"
+local meeting = require "meeting"
 local peer = actor.peer
 local tensor = actor.tensor
-
-local function exists(name)
-  local file = io.open(name)
-  if file then file:close() end
-  return file ~= nil
-end
 
 local function seen_by(peers)
   local ids = {}
@@ -48,7 +43,7 @@ end
 
 actor.log.info("worker " .. actor.id .. " works.")
 local last
-while not exists "enough" do
+while not meeting.is_there("enough") do
   local peers = assert(peer.sample(100))
   local now = seen_by(peers)
   if now ~= last then actor.log.info("sees " .. now .. ".") end

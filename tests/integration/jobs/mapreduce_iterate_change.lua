@@ -1,5 +1,6 @@
 -- Jobs of mapreduce_iterate_change_test.cpp; the first argument selects the job.
 local actor = require "actor"
+local meeting = require "meeting"
 local mr = require "actor.mapreduce"
 
 local jobs = {}
@@ -29,30 +30,21 @@ end
 
 function jobs.host_joins_during_round()
   local late = actor.options { "JOB", late = false }.late
-  local function is_there(name)
-    local file = io.open(name)
-    return file and file:close()
-  end
-  local function await(name)
-    while not is_there(name) do os.execute("sleep 0.02") end
-  end
-  local function make(name) io.open(name, "w"):close() end
-
   local rows = mr.range(1, 100, 1, 4):cache()
   print("rows " .. rows:count())
   if actor.id == 1 then
-    make("come") -- in the middle of the first round, while all partitions are being processed
-    if late then await("went_on") end
+    meeting.announce("come") -- in the middle of the first round, while all partitions are being processed
+    if late then meeting.await("went_on") end
   end
   local state = rows:iterate {
     state = { round = 0 },
     step = function(_, state)
-      if actor.id == 0 and not is_there("come") then
+      if actor.id == 0 and not meeting.is_there("come") then
         actor.log.info("worker 0 works.")
-        await("come")
+        meeting.await("come")
         os.execute("sleep 0.2")
       end
-      if state.round == 3 then make("went_on") end
+      if state.round == 3 then meeting.announce("went_on") end
       return { by = actor.id, of = state.round }
     end,
     merge = function(state, parts)

@@ -1,5 +1,6 @@
---- Synchronises the nodes of a job: `announce(name)` creates a file in their working directory, and `await(name)` returns
---- once the file exists. The order of events then does not depend on time. `stay` and `die` are ends of processes.
+--- Synchronises the nodes of a job: `announce(name)` creates a file in their working directory, `is_there(name)` tells
+--- whether the file exists, and `await(name)` returns once it exists. The order of events then does not depend on time.
+--- `stay` and `die` are ends of processes.
 local ffi = require "ffi"
 ffi.cdef "int usleep(unsigned); int getpid(void); int kill(int, int);"
 
@@ -7,13 +8,13 @@ local M = {}
 
 function M.announce(name) assert(io.open(name, "w")):close() end
 
-function M.await(name)
+function M.is_there(name)
   local file = io.open(name)
-  while not file do
-    ffi.C.usleep(1000)
-    file = io.open(name)
-  end
-  file:close()
+  return file ~= nil and file:close()
+end
+
+function M.await(name)
+  while not M.is_there(name) do ffi.C.usleep(1000) end
 end
 
 --- Logs the process, and stays there until the test kills it ("kill: stays").

@@ -1,15 +1,11 @@
 -- For repl_test.cpp and repl_terminal_test.cpp: runs with an attached console. repl.lua JOB [...]
 local actor = require("actor")
+local is_there = require("meeting").is_there
 local jobs = {}
 
 -- Globals that chunks read and change.
 left_by_chunks = "nothing"
 words = { "first", "second" }
-
-local function is_there(file)
-  local handle = io.open(file)
-  return handle and handle:close()
-end
 
 -- Waits in engine calls until the file exists; then prints the value that chunks have left.
 function jobs.waiting(file)

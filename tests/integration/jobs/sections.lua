@@ -1,16 +1,10 @@
 -- For sections_test.cpp: runs for status clients. sections.lua JOB FILE; the runs last until FILE exists.
 local actor = require "actor"
+local meeting = require "meeting"
 local jobs = {}
 
 local function await(file)
-  while true do
-    local there = io.open(file)
-    if there then
-      there:close()
-      return
-    end
-    actor.sleep(0.005)
-  end
+  while not meeting.is_there(file) do actor.sleep(0.005) end
 end
 
 -- Worker 1 stays in its third step, and the other workers wait for it.

@@ -1,6 +1,7 @@
 -- The job of standstill_test.cpp.
 local actor = require "actor"
 local each = require "each_worker"
+local meeting = require "meeting"
 
 -- Runs until a file "finish" exists. Every worker prints its process id and the lost workers.
 local process = io.open("/proc/self/stat"):read("*n")
@@ -15,10 +16,6 @@ actor.param.run {
     started = true
     return { { ctx.id, true } }
   end,
-  stop = function()
-    local file = io.open("finish")
-    if file then file:close() end
-    return file ~= nil
-  end,
+  stop = function() return meeting.is_there("finish") end,
 }
 print(("ended with %d workers"):format(actor.size))

@@ -4,11 +4,7 @@ local meeting = require("meeting")
 local jobs = {}
 
 local function sleep_until(file)
-  local there
-  repeat
-    actor.sleep(0.01)
-    there = io.open(file)
-  until there and there:close()
+  repeat actor.sleep(0.01) until meeting.is_there(file)
 end
 
 -- Rank 0 waits in an all-reduce for the last rank, which computes until the file exists.
@@ -18,8 +14,7 @@ function jobs.computing(file)
     repeat
       local sum = 0
       for i = 1, 1e6 do sum = sum + i end
-      local there = io.open(file)
-    until there and there:close()
+    until meeting.is_there(file)
   end
   actor.collective.allreduce(actor.tensor.full({ 1 }, 1), "sum")
 end
@@ -76,8 +71,7 @@ function jobs.kernel(file)
     number = number + 1
     meeting.announce(("in%d.%d"):format(actor.rank, number))
     actor.tensor.ones({ 1000 * number, 3000 }):matmul(b)
-    local there = io.open(file)
-  until there and there:close()
+  until meeting.is_there(file)
 end
 
 local name = ...

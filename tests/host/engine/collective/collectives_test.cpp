@@ -24,11 +24,10 @@ void check_all_ops(uint32_t ranks, uint64_t seed, Algorithm algorithm) {
                    << algorithm_name(algorithm));
       Turnstile turnstile(random_order(rng, ranks));
       std::vector<Result<std::vector<T>>> results(ranks, Error{});
-      process.launch([&](Node& node) {
+      process.everywhere([&](Node& node) {
         turnstile.pass(node.index());
         results[node.index()] = callers[node.index()].allreduce(inputs[node.index()], op, "job.lua:1");
       });
-      process.join();
       const std::vector<T> wanted = folded<T>(op, inputs);
       for (const auto& result : results) {
         REQUIRE(result.ok());
@@ -69,10 +68,9 @@ TEST_CASE("each rank has its own result, and the input is unchanged") {
       Callers callers(process, algorithm);
       const Blob input = bytes_of(ones(count));
       std::vector<Blob> results(3);
-      process.launch([&](Node& node) {
+      process.everywhere([&](Node& node) {
         results[node.index()] = *callers[node.index()].allreduce(input, Dtype::f32, CollectiveOp::sum, "job.lua:1");
       });
-      process.join();
       for (size_t i = 0; i < 3; ++i) {
         CHECK(results[i].unique());
         CHECK(results[i].data() != results[(i + 1) % 3].data());
@@ -88,7 +86,7 @@ TEST_CASE("no rank leaves a barrier before the last rank has arrived") {
   Callers callers(process);
   std::atomic<int> arrived{0};
   std::atomic<int> early{0};
-  process.launch([&](Node& node) {
+  process.everywhere([&](Node& node) {
     for (int round = 1; round <= 50; ++round) {
       ++arrived;
       if (!callers[node.index()].barrier("job.lua:1")) ++early;
@@ -96,7 +94,6 @@ TEST_CASE("no rank leaves a barrier before the last rank has arrived") {
       if (!callers[node.index()].barrier("job.lua:2")) ++early;
     }
   });
-  process.join();
   CHECK(early == 0);
 }
 
@@ -124,7 +121,7 @@ TEST_CASE("when ranks disagree all errors name both ranks and both lines, and la
     Turnstile turnstile(random_order(rng, 4));
     std::vector<Status> statuses(4);
     std::vector<Status> after(4);
-    process.launch([&](Node& node) {
+    process.everywhere([&](Node& node) {
       const NodeId id = node.index();
       turnstile.pass(id);
       if (id == 2) {
@@ -135,7 +132,6 @@ TEST_CASE("when ranks disagree all errors name both ranks and both lines, and la
       }
       after[id] = callers[id].barrier("job.lua:30");
     });
-    process.join();
     for (const Status& status : statuses) {
       REQUIRE_FALSE(status.ok());
       CHECK(status.error().code == Code::mismatch);
@@ -151,16 +147,13 @@ TEST_CASE("a failed call leaves no frame behind") {
   REQUIRE(process.start().ok());
   Callers callers(process);
   for (int round = 0; round < 20; ++round) {
-    process.launch([&](Node& node) {
+    process.everywhere([&](Node& node) {
       const NodeId id = node.index();
       (void)callers[id].allreduce(ones(id == 3 ? 5 : 6), CollectiveOp::sum, "job.lua:1");
     });
-    process.join();
   }
-  process.launch([&](Node& node) { (void)callers[node.index()].barrier("job.lua:2"); });
-  process.join();
-  process.launch([&](Node& node) { (void)callers[node.index()].barrier("job.lua:3"); });
-  process.join();
+  process.everywhere([&](Node& node) { (void)callers[node.index()].barrier("job.lua:2"); });
+  process.everywhere([&](Node& node) { (void)callers[node.index()].barrier("job.lua:3"); });
   for (const auto& node : process.nodes) CHECK(node->port().unreceived() == 0);
 }
 
@@ -169,11 +162,10 @@ TEST_CASE("the errors of all ranks name a rank whose script has ended") {
   REQUIRE(process.start().ok());
   Callers callers(process);
   std::vector<Status> statuses(3);
-  process.launch([&](Node& node) {
+  process.everywhere([&](Node& node) {
     if (node.index() == 2) return node.cluster().report_ended(node.index(), node.actions());
     statuses[node.index()] = callers[node.index()].barrier("job.lua:7");
   });
-  process.join();
   for (size_t i = 0; i < 2; ++i) {
     REQUIRE_FALSE(statuses[i].ok());
     CHECK(statuses[i].error().code == Code::mismatch);
@@ -187,14 +179,13 @@ TEST_CASE("the errors name a rank in an action, with its line") {
   REQUIRE(process.start().ok());
   Callers callers(process);
   Status status;
-  process.launch([&](Node& node) {
+  process.everywhere([&](Node& node) {
     if (node.index() == 1) {
       (void)node.enter_action("param.run", "job.lua:30");
       return;
     }
     status = callers[0].barrier("job.lua:7");
   });
-  process.join();
   REQUIRE_FALSE(status.ok());
   CHECK(status.error().code == Code::mismatch);
   CHECK_THAT(status.error().message, Contains("rank 1 is in param.run at job.lua:30"));
@@ -206,7 +197,7 @@ TEST_CASE("the timeout of every rank names the missing rank, and the next call w
   Callers callers(process);
   std::vector<Status> statuses(3);
   std::atomic<int> failed{0};
-  process.launch([&](Node& node) {
+  process.everywhere([&](Node& node) {
     const NodeId id = node.index();
     if (id == 1) {  // arrives after the others have given up
       while (failed.load() < 2) std::this_thread::yield();
@@ -214,15 +205,13 @@ TEST_CASE("the timeout of every rank names the missing rank, and the next call w
     statuses[id] = callers[id].barrier("job.lua:1", 0.1);
     ++failed;
   });
-  process.join();
   for (const NodeId id : {0U, 2U}) {
     REQUIRE_FALSE(statuses[id].ok());
     CHECK(statuses[id].error().code == Code::timeout);
     CHECK(statuses[id].error().message == "barrier: rank 1 has not answered in time");
   }
   CHECK_FALSE(statuses[1].ok());
-  process.launch([&](Node& node) { statuses[node.index()] = callers[node.index()].barrier("job.lua:2"); });
-  process.join();
+  process.everywhere([&](Node& node) { statuses[node.index()] = callers[node.index()].barrier("job.lua:2"); });
   for (const Status& status : statuses) CHECK(status.ok());
 }
 
@@ -242,13 +231,12 @@ TEST_CASE("the end of the run ends a collective") {
   REQUIRE(process.start().ok());
   Callers callers(process);
   std::vector<Status> statuses(3);
-  process.launch([&](Node& node) {
+  process.everywhere([&](Node& node) {
     if (node.index() == 1) {
       return node.cluster().report_error(node.address(), {Code::script, false, "rank 1: boom", node.address()});
     }
     statuses[node.index()] = callers[node.index()].barrier("job.lua:1");
   });
-  process.join();
   for (const NodeId id : {0U, 2U}) {
     REQUIRE_FALSE(statuses[id].ok());
     CHECK(statuses[id].error().code == Code::aborted);

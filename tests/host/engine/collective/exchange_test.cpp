@@ -83,7 +83,7 @@ TEST_CASE("within a process joined parts arrive in one block with a single owner
     REQUIRE(process.start().ok());
     Callers callers(process);
     std::atomic<uint32_t> right{0};
-    process.launch([&](Node& node) {
+    process.everywhere([&](Node& node) {
       const uint32_t me = node.index();
       // Each rank receives another number of elements, some receive none.
       const auto count = [](uint32_t from, uint32_t to) { return static_cast<size_t>((from + 2 * to) % 3) * 1000; };
@@ -113,7 +113,6 @@ TEST_CASE("within a process joined parts arrive in one block with a single owner
       }
       right += in_one && values_of<float>(whole) == wanted && (whole.empty() || whole.unique());
     });
-    process.join();
     CHECK(right == ranks);
   }
 }

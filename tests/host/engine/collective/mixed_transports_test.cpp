@@ -27,13 +27,12 @@ TEST_CASE("when one rank takes frames and the others use shared memory the error
         Turnstile turnstile(random_order(rng, 4));
         std::vector<Status> statuses(4);
         std::vector<Status> after(4);
-        process.launch([&](Node& node) {
+        process.everywhere([&](Node& node) {
           const NodeId id = node.index();
           turnstile.pass(id);
           statuses[id] = call(id, id == odd ? algorithm : Algorithm::automatic, count);
           after[id] = callers[id].barrier("job.lua:30");
         });
-        process.join();
         for (const Status& status : statuses) {
           REQUIRE_FALSE(status.ok());
           INFO(status.error().message);

@@ -79,8 +79,7 @@ TEST_CASE("ranks of a process that wait for each other in a cycle end with an er
   REQUIRE(process.start().ok());
   check_cycle(in_a_cycle(
       [&](const std::function<void(Node&)>& work) {
-        process.launch(work);
-        process.join();
+        process.everywhere(work);
       },
       3));
 }
