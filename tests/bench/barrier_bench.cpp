@@ -17,6 +17,7 @@
 #include "bindings/modules/engine/barrier_api.hpp"
 #include "bindings/vm/vm.hpp"
 #include "host/base/random.hpp"
+#include "tests/bench/in_turns.hpp"
 #include "tests/host/barrier/progress_rules.hpp"
 
 using namespace actorhost;
@@ -99,11 +100,6 @@ class Run {
   std::vector<NodeId> passed_;
   double now_ = 0;
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 /// Runs `rounds` rounds on both sides in turns and prints the medians. False when their decisions differ.
 bool compare(bool all, const char* spec, BarrierRule& native, BarrierRule& lua, int events, int rounds) {

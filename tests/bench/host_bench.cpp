@@ -2,7 +2,6 @@
 // further idle node, and the processor time of an idle cluster. The yardsticks are a whole `luajit -e ''` for the time
 // and a bare LuaJIT state for the memory. Usage: host_bench [rounds]
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/bench/in_turns.hpp"
 #include "tests/integration/process.hpp"
 
 namespace {
@@ -29,11 +29,6 @@ using Clock = std::chrono::steady_clock;
 [[noreturn]] void die(const std::string& what) {
   std::fprintf(stderr, "host_bench: %s\n", what.c_str());
   std::exit(1);
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 /// A child process with pipes to its standard input and output. Closing the input ends the program.
@@ -188,7 +183,7 @@ int main(int argc, char** argv) {
       yard.push_back(luajit_ms());
     }
     std::printf("start to first callback, -n %-2d / luajit -e ''         %8.1f   %8.1f ms      (goal < %d ms)\n", nodes,
-                median(ours), median(yard), goal);
+                actorhost::median(ours), actorhost::median(yard), goal);
   }
   constexpr int kMany = 33;
   const double one = idle_kib(1);

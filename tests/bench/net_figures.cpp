@@ -1,12 +1,13 @@
 #include "tests/bench/net_figures.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <vector>
 
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tests/bench/in_turns.hpp"
 
 namespace actorhost::bench {
 
@@ -49,11 +50,6 @@ pid_t child(Body body) {
 void join(pid_t pid) {
   int status = 0;
   if (::waitpid(pid, &status, 0) != pid || status != 0) fail("a measurement failed");
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 }  // namespace

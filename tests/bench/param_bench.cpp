@@ -22,6 +22,7 @@
 #include "host/engine/param/param_node.hpp"
 #include "host/net/local_transport.hpp"
 #include "host/net/stream_transport.hpp"
+#include "tests/bench/in_turns.hpp"
 #include "tests/host/barrier/progress_rules.hpp"
 
 using namespace actorhost;
@@ -47,11 +48,6 @@ template <typename T>
 T must(Result<T> result) {
   if (!result) die(result.error().message);
   return *std::move(result);
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 ParamKey key_of(double number) { return must(ParamKey::of(number)); }

@@ -23,6 +23,7 @@
 #include "host/base/random.hpp"
 #include "host/sim/simulation.hpp"
 #include "host/sim/work_times.hpp"
+#include "tests/bench/in_turns.hpp"
 
 using namespace actorhost;
 
@@ -183,11 +184,6 @@ Outcome priority_queue_events(const Scenario& scenario) {
 }
 
 // --- figures ---
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 struct Figure {
   const char* name;

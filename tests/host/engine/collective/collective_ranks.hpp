@@ -63,6 +63,15 @@ std::vector<T> folded(CollectiveOp op, const std::vector<std::vector<T>>& inputs
   return total;
 }
 
+/// A call with its name as its signature.
+inline CallSpec spec_of(CollectiveKind kind, const std::string& name, const std::string& where = "") {
+  CallSpec spec;
+  spec.kind = kind;
+  spec.name = spec.signature = name;
+  spec.where = where;
+  return spec;
+}
+
 /// The collectives of one rank.
 class Caller {
  public:
@@ -77,11 +86,7 @@ class Caller {
       : collectives_(node, meetings, arbiter), algorithm_(Algorithm::automatic) {}
 
   Status barrier(const std::string& where, double timeout = kForever) {
-    CallSpec spec;
-    spec.kind = CollectiveKind::barrier;
-    spec.name = spec.signature = "barrier";
-    spec.where = where;
-    auto passed = run(std::move(spec), timeout);
+    auto passed = run(spec_of(CollectiveKind::barrier, "barrier", where), timeout);
     return passed ? Status() : Status(passed.error());
   }
 
@@ -95,13 +100,10 @@ class Caller {
 
   Result<Blob> allreduce(Blob input, Dtype dtype, CollectiveOp op, const std::string& where,
                          double timeout = kForever) {
-    CallSpec spec;
-    spec.kind = CollectiveKind::allreduce;
-    spec.name = "allreduce";
+    CallSpec spec = spec_of(CollectiveKind::allreduce, "allreduce", where);
     spec.signature = std::string("allreduce ") + collective_op_name(op) +
                      (dtype == Dtype::f32 ? " float32[" : " float64[") +
                      std::to_string(input.size() / dtype_size(dtype)) + "]";
-    spec.where = where;
     spec.op = op;
     spec.dtype = dtype;
     spec.input = std::move(input);
@@ -121,10 +123,8 @@ class Caller {
     group.name = name;
     group.ids = ids;
     group.id = static_cast<uint32_t>(std::hash<std::string>{}(name) | 1U);
-    CallSpec spec;
-    spec.name = "barrier";
+    CallSpec spec = spec_of(CollectiveKind::barrier, "barrier", where);
     spec.signature = "barrier in group '" + name + "'";
-    spec.where = where;
     auto passed = collectives_.run(group, std::move(spec));
     return passed ? Status() : Status(passed.error());
   }

@@ -314,9 +314,7 @@ TEST_CASE("every kind of call gives the same result between hosts and within one
         Meetings meetings;
         Caller caller(node, meetings);
         const uint32_t me = node.index();
-        CallSpec reduce;
-        reduce.kind = CollectiveKind::allreduce;
-        reduce.name = reduce.signature = "allreduce";
+        CallSpec reduce = spec_of(CollectiveKind::allreduce, "allreduce");
         reduce.choice.reproducible = true;
         reduce.input = bytes_of(inputs[me]);
         auto all = caller.run(reduce);
@@ -330,18 +328,14 @@ TEST_CASE("every kind of call gives the same result between hosts and within one
                    std::vector<float>(total.begin() + static_cast<std::ptrdiff_t>(mine.begin),
                                       total.begin() + static_cast<std::ptrdiff_t>(mine.end));
 
-        CallSpec broadcast;
-        broadcast.kind = CollectiveKind::broadcast;
-        broadcast.name = broadcast.signature = "broadcast";
+        CallSpec broadcast = spec_of(CollectiveKind::broadcast, "broadcast");
         broadcast.root = ranks - 1;
         if (me == broadcast.root) broadcast.parcel = PackedValue{"about", bytes_of(inputs[me])};
         auto given = caller.run(broadcast);
         good = good && given.ok() && given->parcel.head == "about" &&
                values_of<float>(given->parcel.body) == inputs[ranks - 1];
 
-        CallSpec exchange;
-        exchange.kind = CollectiveKind::exchange;
-        exchange.name = exchange.signature = "exchange";
+        CallSpec exchange = spec_of(CollectiveKind::exchange, "exchange");
         exchange.outgoing.resize(ranks);
         exchange.expected.resize(ranks);
         for (uint32_t to = 0; to < ranks; ++to) {  // only to higher ranks and to itself

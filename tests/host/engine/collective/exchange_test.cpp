@@ -17,9 +17,7 @@ TEST_CASE("within a process a parcel without another owner is given away, anothe
       Blob mine = bytes_of(values);
       sent[me] = mine.data();
       const Blob holds = shared ? mine : Blob();
-      CallSpec exchange;
-      exchange.kind = CollectiveKind::exchange;
-      exchange.name = exchange.signature = "exchange";
+      CallSpec exchange = spec_of(CollectiveKind::exchange, "exchange");
       exchange.outgoing.resize(kRanks);
       exchange.expected.resize(kRanks);
       exchange.outgoing[(me + 1) % kRanks] = PackedValue{"about", std::move(mine)};
@@ -50,9 +48,7 @@ TEST_CASE("over connections parts of one size arrive in one block, others separa
           const auto value = [&](uint32_t from, uint32_t to) {
             return static_cast<float>(round * 100 + from * 10 + to);
           };
-          CallSpec exchange;
-          exchange.kind = CollectiveKind::exchange;
-          exchange.name = exchange.signature = "exchange";
+          CallSpec exchange = spec_of(CollectiveKind::exchange, "exchange");
           exchange.joined = true;
           exchange.expected.assign(ranks, true);
           for (uint32_t to = 0; to < ranks; ++to) {
@@ -87,9 +83,7 @@ TEST_CASE("within a process joined parts arrive in one block with a single owner
       const uint32_t me = node.index();
       // Each rank receives another number of elements, some receive none.
       const auto count = [](uint32_t from, uint32_t to) { return static_cast<size_t>((from + 2 * to) % 3) * 1000; };
-      CallSpec exchange;
-      exchange.kind = CollectiveKind::exchange;
-      exchange.name = exchange.signature = "exchange";
+      CallSpec exchange = spec_of(CollectiveKind::exchange, "exchange");
       exchange.joined = true;
       exchange.expected.assign(ranks, true);
       for (uint32_t to = 0; to < ranks; ++to) {

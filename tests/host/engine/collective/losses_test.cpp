@@ -21,10 +21,7 @@ Status wait_for_size(Node& node, uint32_t size) {
 
 /// An empty exchange whose arguments are made for `n` ranks.
 std::string exchange(Caller& caller, uint32_t n, bool placed) {
-  CallSpec spec;
-  spec.kind = CollectiveKind::exchange;
-  spec.name = spec.signature = "exchange";
-  spec.where = "job.lua:3";
+  CallSpec spec = spec_of(CollectiveKind::exchange, "exchange", "job.lua:3");
   spec.placed = placed;
   spec.outgoing.resize(n);
   spec.expected.resize(n);
@@ -59,9 +56,7 @@ struct Loss {
 
 /// An asynchronous barrier of all workers.
 std::shared_ptr<AsyncCall> start_barrier(Caller& caller, AsyncCalls& calls) {
-  CallSpec spec;
-  spec.name = spec.signature = "barrier";
-  spec.where = "job.lua:1";
+  const CallSpec spec = spec_of(CollectiveKind::barrier, "barrier", "job.lua:1");
   auto call = caller.collectives().start(caller.collectives().all_workers(), spec, calls);
   demand(call.ok(), "a call that has started");
   return *call;

@@ -9,11 +9,8 @@ TEST_CASE("when one rank takes frames and the others use shared memory the error
   Callers callers(process);
   Rng rng(5);
   const auto call = [&](NodeId id, Algorithm algorithm, size_t count) -> Status {
-    CallSpec spec;
-    spec.kind = CollectiveKind::allreduce;
-    spec.name = "allreduce";
-    spec.signature = std::string("allreduce ") + algorithm_name(algorithm);
-    spec.where = "job.lua:" + std::to_string(10 + id);
+    CallSpec spec = spec_of(CollectiveKind::allreduce, "allreduce", "job.lua:" + std::to_string(10 + id));
+    spec.signature += std::string(" ") + algorithm_name(algorithm);
     spec.choice.forced = algorithm;
     spec.input = bytes_of(std::vector<float>(count, 1));
     Collectives& collectives = callers[id].collectives();

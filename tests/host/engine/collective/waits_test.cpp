@@ -65,23 +65,14 @@ void check_cycle(const std::vector<Status>& statuses) {
   CHECK(detected > 0);
 }
 
-CallSpec barrier_spec(const std::string& where) {
-  CallSpec spec;
-  spec.name = spec.signature = "barrier";
-  spec.where = where;
-  return spec;
-}
+CallSpec barrier_spec(const std::string& where) { return spec_of(CollectiveKind::barrier, "barrier", where); }
 
 }  // namespace
 
 TEST_CASE("ranks of a process that wait for each other in a cycle end with an error with all lines") {
   TestProcess process(TestProcess::alone(3));
   REQUIRE(process.start().ok());
-  check_cycle(in_a_cycle(
-      [&](const std::function<void(Node&)>& work) {
-        process.everywhere(work);
-      },
-      3));
+  check_cycle(in_a_cycle([&](const std::function<void(Node&)>& work) { process.everywhere(work); }, 3));
 }
 
 TEST_CASE("ranks of several hosts that wait for each other in a cycle end with an error with all lines") {
