@@ -34,13 +34,9 @@ M["make-sort"] = function()
   write(first, tonumber(second), function(rng) return ("%010d%s\n"):format(rng:int(0, 2 ^ 33 - 1), pad) end)
 end
 
-function M.words()
-  mr.load(first):flatmap(mr.words):map(mr.one):reduce_by_key(mr.sum):save(second)
-end
+function M.words() mr.load(first):flatmap(mr.words):map(mr.one):reduce_by_key(mr.sum):save(second) end
 
-function M.sort()
-  mr.load(first):sort_by(mr.identity):save(second)
-end
+function M.sort() mr.load(first):sort_by(mr.identity):save(second) end
 
 M["check-words"] = function()
   local counted = mr.load(first):map(function(line) return tonumber(line:match("\t(%d+)$")) end):sum()

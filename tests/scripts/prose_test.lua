@@ -19,9 +19,7 @@ local plain = "The transport sends each frame once. A reader takes frames in ord
 local old = "What comes first is told to those that are there, of which each goes on."
 local noun = "no" .. "body"
 
-local function comment(sentence, times, mark)
-  return (mark .. " " .. sentence .. "\n"):rep(times)
-end
+local function comment(sentence, times, mark) return (mark .. " " .. sentence .. "\n"):rep(times) end
 
 -- Many plain sentences pass.
 local status, output = check("plain.cpp", comment(plain, 20, "//"))

@@ -101,9 +101,7 @@ test("wrong parameters of a constructor are errors at the caller's line", functi
 end)
 
 test("an error for a wrong parameter in a text names the parameter and its valid values", function()
-  local function refused(text, pattern)
-    raises(function() barrier.from(text) end, pattern)
-  end
+  local function refused(text, pattern) raises(function() barrier.from(text) end, pattern) end
   refused("ksync:0", "barrier 'ksync:0': k has to be a whole number of at least 1, not '0'")
   refused("dssp:4:2", "barrier 'dssp:4:2': upper has to be at least lower, which is 4, not 2")
   refused("dssp:4", "1 parameter is given; it is written dssp:LOWER:UPPER")

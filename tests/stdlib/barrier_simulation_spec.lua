@@ -39,9 +39,7 @@ local function new_queue()
     return time, id
   end
 
-  function queue.first()
-    return n > 0 and times[1] or math.huge
-  end
+  function queue.first() return n > 0 and times[1] or math.huge end
 
   return queue
 end

@@ -37,9 +37,7 @@ test("a sampling rule records whether its policy was given", function()
 end)
 
 test("a text that names no rule is an error that lists the rules", function()
-  local function refused(text, pattern)
-    raises(function() barrier.from(text) end, pattern)
-  end
+  local function refused(text, pattern) raises(function() barrier.from(text) end, pattern) end
   refused("pspb:3", "there is no rule 'pspb'; did you mean pbsp%?")
   refused("BSP", "did you mean bsp%?")
   refused("nonsense", "there is no rule 'nonsense' %(known: asp, assp:LOWER:UPPER, awpsp:BETA%[:S%], backup:K, bsp, .*" ..
@@ -84,9 +82,7 @@ local files = {
   ["sub/dir.x/rule.lua"] = "return function() return true end",
 }
 
-local function from_file(text)
-  return barrier.from(text, { load = loader(files) })
-end
+local function from_file(text) return barrier.from(text, { load = loader(files) }) end
 
 test("a file returns a rule or a table of named rules", function()
   local one = from_file("one.lua")
@@ -103,9 +99,7 @@ test("a file returns a rule or a table of named rules", function()
 end)
 
 test("a file that returns no rule is an error with the reason", function()
-  local function refused(text, pattern)
-    raises(function() from_file(text) end, pattern)
-  end
+  local function refused(text, pattern) raises(function() from_file(text) end, pattern) end
   refused("absent.lua", "barrier 'absent.lua': cannot be read: absent.lua: No such file")
   refused("syntax.lua", "barrier 'syntax.lua': syntax.lua:1:")
   refused("raises.lua", "barrier 'raises.lua': raises.lua:1: not today")

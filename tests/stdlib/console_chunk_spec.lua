@@ -111,9 +111,7 @@ test("fields are completed after dots and methods after a colon, of objects too"
 end)
 
 test("completion adds the common prefix of the words, and lists the words if there is none", function()
-  local function choice(word, list)
-    return { complete.choice(word, list, 40) }
-  end
+  local function choice(word, list) return { complete.choice(word, list, 40) } end
   equal(choice("ten", { "tensor" }), { "sor", "" })
   equal(choice("te", { "tensor", "tensors" }), { "nsor", "" })
   equal(choice("t.", { "t.zeros(", "t.ones(" }), { "", "zeros(  ones(" })

@@ -2,9 +2,7 @@
 local data = require("actor.data")
 local tensor = require("actor.tensor")
 
-local function same(a, b)
-  assert(a.dtype == b.dtype and tensor.allclose(a, b, { rtol = 0, atol = 0 }))
-end
+local function same(a, b) assert(a.dtype == b.dtype and tensor.allclose(a, b, { rtol = 0, atol = 0 })) end
 
 local rounds = spec_mode == "collector" and 1 or 3
 

@@ -11,9 +11,7 @@ local function values(t)
   return out
 end
 
-local function escaped(text)
-  return (text:gsub("%W", "%%%0"))
-end
+local function escaped(text) return (text:gsub("%W", "%%%0")) end
 
 test("a batch has images in 0..1 and labels as classes from 1, in the order of the positions", function()
   local set = data.digits({ n = 50, seed = 3 })

@@ -8,9 +8,7 @@ local function round_trip(f, t, key)
   return back
 end
 
-local function largest_error(a, b)
-  return (a - b):abs():max()
-end
+local function largest_error(a, b) return (a - b):abs():max() end
 
 test("tensors keep their shape and type in a round trip, with the accuracy of the filter", function()
   for _, dtype in ipairs({ "float32", "float64" }) do

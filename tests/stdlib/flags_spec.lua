@@ -9,9 +9,7 @@ local known = {
   { name = "attach", value = "PLACE", alone = "", help = "where" },
 }
 
-local function parse(...)
-  return flags.parse(known, { ... })
-end
+local function parse(...) return flags.parse(known, { ... }) end
 
 test("values, switches, arrays, defaults and words without a flag are parsed", function()
   local values, rest, given = parse("a.lua", "--nodes", "7", "--loss=0.5", "--rule_name", "x", "--rule-name=y=z", "--quiet", "b")

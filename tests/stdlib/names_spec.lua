@@ -2,9 +2,7 @@
 --- names that need a node.
 local actor = require("actor")
 
-local function wrong(body, message)
-  raises(body, "^names_spec.lua:%d+: " .. message .. "$")
-end
+local function wrong(body, message) raises(body, "^names_spec.lua:%d+: " .. message .. "$") end
 
 test("the error for an unknown field of a module names the nearest field", function()
   wrong(function() return actor.barier end, "there is no actor.barier; did you mean actor.barrier%?")

@@ -100,9 +100,7 @@ local torch_optimisers = {
   adamw = { "adamw", lr = 0.1, weight_decay = 0.1 },
 }
 
-local function torch_gradient(t)
-  return { 1 / (t + 1), -2 + 0.5 * t, 0.25 * (t % 3), 3 * (-1) ^ t }
-end
+local function torch_gradient(t) return { 1 / (t + 1), -2 + 0.5 * t, 0.25 * (t % 3), 3 * (-1) ^ t } end
 
 -- Makes an optimiser from its name (first place) and options, with further options.
 local function made(described, more)

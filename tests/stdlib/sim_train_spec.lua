@@ -23,9 +23,7 @@ local function toy(seen)
   }
 end
 
-local function new_notes()
-  return { pulls = {}, merges = {} }
-end
+local function new_notes() return { pulls = {}, merges = {} } end
 
 -- A trace from lines like "1.5 apply 3 2": time, event, node, step.
 local function trace_of(lines)
@@ -47,9 +45,7 @@ local function adder()
   }
 end
 
-local function setup(time)
-  return { nodes = 2, seed = 1, time = time }
-end
+local function setup(time) return { nodes = 2, seed = 1, time = time } end
 
 -- --- order and staleness ---
 

@@ -92,9 +92,7 @@ local Skipped = {}
 
 ---Ends the test, which cannot run here. It counts as skipped, not as passed.
 ---@param reason string
-function skip(reason)
-  error(setmetatable({ reason = reason }, Skipped), 0)
-end
+function skip(reason) error(setmetatable({ reason = reason }, Skipped), 0) end
 
 ---Runs the declared tests with `only` in their names; returns the number of failed tests.
 function run_specs(only)

@@ -17,9 +17,7 @@ local function close(got, expected, size)
   end
 end
 
-local function normal(shape, dtype)
-  return tensor.normal(shape, { dtype = dtype, seed = random:int(1e9) })
-end
+local function normal(shape, dtype) return tensor.normal(shape, { dtype = dtype, seed = random:int(1e9) }) end
 
 local function unit(like)
   local n = like.shape[like.ndim]

@@ -1,9 +1,7 @@
 --- Tensors: arithmetic, broadcasting, reductions, products.
 local tensor = require("actor.tensor")
 
-local function sample(dtype)
-  return tensor.new({ { 1, 2, 3 }, { 4, 5, 6 } }, { dtype = dtype })
-end
+local function sample(dtype) return tensor.new({ { 1, 2, 3 }, { 4, 5, 6 } }, { dtype = dtype }) end
 
 test("operators work on tensors and numbers, on either side", function()
   local t = sample()

@@ -86,9 +86,7 @@ local function compiled_loop(body)
     if what == "start" then started[trace] = parent == nil and func or nil end
     if what == "stop" and started[trace] == body then found = true end
   end
-  local function watch_exits()
-    exits = exits + 1
-  end
+  local function watch_exits() exits = exits + 1 end
   -- A permanently running collector calls finalizers during recording, which aborts traces.
   local pause, speed = collectgarbage("setpause", 200), collectgarbage("setstepmul", 200)
   jit.flush()

@@ -13,9 +13,7 @@ local function close(got, expected, dtype)
   end
 end
 
-local function normal(shape, dtype)
-  return tensor.normal(shape, { dtype = dtype, seed = random:int(1e9) })
-end
+local function normal(shape, dtype) return tensor.normal(shape, { dtype = dtype, seed = random:int(1e9) }) end
 
 -- A non-contiguous tensor of the shape: every second element of a larger, transposed tensor.
 local function spread(shape, dtype)

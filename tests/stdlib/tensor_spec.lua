@@ -5,9 +5,7 @@ local ffi = require("ffi")
 local tensor = require("actor.tensor")
 
 -- 2 x 3: 1 .. 6
-local function sample(dtype)
-  return tensor.new({ { 1, 2, 3 }, { 4, 5, 6 } }, { dtype = dtype })
-end
+local function sample(dtype) return tensor.new({ { 1, 2, 3 }, { 4, 5, 6 } }, { dtype = dtype }) end
 
 test("tensors are made of nested tables, numbers, ranges and constants", function()
   local t = sample()

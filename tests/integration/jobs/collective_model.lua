@@ -39,9 +39,7 @@ local function draw(shape, dtype)
   return #shape == 0 and values:reshape(1):select(1, 1) or values:reshape(unpack(shape))
 end
 
-local function rows_shape(rows)
-  return rng:int(1, 2) == 1 and { rows } or { rows, rng:int(1, 3) }
-end
+local function rows_shape(rows) return rng:int(1, 2) == 1 and { rows } or { rows, rng:int(1, 3) } end
 
 local function fold(inputs, op)
   local total = inputs[1]:clone()

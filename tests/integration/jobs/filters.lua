@@ -16,9 +16,7 @@ local function problem()
   return data
 end
 
-local function residuals(w)
-  return problem().x:matmul(w) - problem().y
-end
+local function residuals(w) return problem().x:matmul(w) - problem().y end
 
 local function descend(_, updates)
   local new, out = {}, {}
