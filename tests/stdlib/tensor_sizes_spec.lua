@@ -46,9 +46,7 @@ test("oversized results for views of many elements are errors before their sizes
   local one = v:narrow(1, 1, 1)
   local a, b = one:broadcast_to { 2 ^ 40, 1 }, one:broadcast_to { 1, 2 ^ 40 }
   for _, name in ipairs { "add", "sub", "mul", "div", "pow", "lt", "maximum", "kron", "matmul" } do
-    wrong("bad argument to tensor.%w+.*more than 2^48 elements", function()
-      local _ = a[name](a, b)
-    end)
+    wrong("bad argument to tensor.%w+.*more than 2^48 elements", function() local _ = a[name](a, b) end)
   end
   wrong("bad argument to tensor.where.*more than 2^48 elements", function() tensor.where(tensor.new(true), a, b) end)
   wrong("bad argument to tensor.%w+.*more than 2^48 elements", function() tensor.einsum("ij,kl->ijkl", a, b) end)

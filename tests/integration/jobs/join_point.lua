@@ -111,9 +111,7 @@ function jobs.late_worker_that_is_let_in_and_lost_is()
   local co = actor.collective
   if actor.rank == 0 then actor.log.info("begun") end
   repeat until co.join_point() > 0
-  if actor.rank == 1 then
-    meeting.die()
-  end
+  if actor.rank == 1 then meeting.die() end
   local sum, message, code = co.allreduce(actor.tensor.ones(1))
   print(sum, message, code)
   print(co.join_point(), co.allreduce(actor.tensor.ones(1)):sum(), co.size())

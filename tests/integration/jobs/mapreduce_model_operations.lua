@@ -439,9 +439,7 @@ operations.window = {
 -- Zips rows with their numbers: both sides must have the same number of rows.
 operations.zip = {
   from = { number = "any", text = "any", pairs = "any" }, order = "needed",
-  apply = function(_, dataset)
-    return dataset:zip(dataset:zip_with_index():coalesce(2):values())
-  end,
+  apply = function(_, dataset) return dataset:zip(dataset:zip_with_index():coalesce(2):values()) end,
   model = numbered,
 }
 

@@ -51,9 +51,7 @@ local summary = param.run {
     local out = {}
     for _, id in ipairs(workers) do
       local number = batches:next(id)
-      if number then
-        out[id] = { task = number, { "batch", number } }
-      end
+      if number then out[id] = { task = number, { "batch", number } } end
     end
     return out
   end,

@@ -11,9 +11,7 @@ local summary = param.run {
     for _, id in ipairs(workers) do tasks[id] = { { "count" } } end
     return tasks
   end,
-  push = function()
-    return { { "count", tensor.ones({ 1 }, { dtype = "float64" }) } }
-  end,
+  push = function() return { { "count", tensor.ones({ 1 }, { dtype = "float64" }) } } end,
   pull = actor.optim.add(),
   stop = function(ctx)
     if ctx.updates > 200 and not logged then
