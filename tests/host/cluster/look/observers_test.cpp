@@ -116,7 +116,7 @@ TEST_CASE("a process that does not report in time, or was silent before, is show
   world.report(1, nodes_of({row(1, 0, 1)}));  // too late for that request
   CHECK(world.states.size() == 1);
 
-  world.request();  // waits only for the process that was not silent before
+  world.request();  // waits only for the process without an earlier silence
   world.observers.on_report(1, world.requests.back().second, nodes_of({row(1, 0, 1), row(2, 0, 1)}).dump(), 100);
   REQUIRE(world.states.size() == 2);
   CHECK(node_of(world.states[1], 2)["state"] == "computing");
