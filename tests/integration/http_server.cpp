@@ -1,20 +1,14 @@
 #include "tests/integration/http_server.hpp"
 
-#include <stdexcept>
-
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
+
+#include "tests/host/net/raw_socket.hpp"
 
 namespace actorhost::test {
 
 HttpServer::HttpServer(std::map<std::string, Response> responses) : responses_(std::move(responses)) {
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in address = RawSocket::loopback(0);
   socklen_t size = sizeof address;
   auto* const any = reinterpret_cast<sockaddr*>(&address);
   if (listener_ < 0 || ::bind(listener_, any, size) != 0 || ::listen(listener_, 16) != 0 ||

@@ -2,11 +2,7 @@
 
 #include <cerrno>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
+#include "tests/host/net/raw_socket.hpp"
 #include "tests/test.hpp"
 
 namespace {
@@ -20,10 +16,7 @@ bool can_listen(uint16_t port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int yes = 1;
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
+  sockaddr_in address = RawSocket::loopback(port);
   const bool done = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && ::listen(fd, 1) == 0;
   ::close(fd);
   return done;
@@ -153,9 +146,7 @@ TEST_CASE("no other program gets a reserved port, and a server can listen on it"
   }
   for (int i = 0; i < 200; ++i) {
     const int other = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    sockaddr_in address = RawSocket::loopback(0);
     socklen_t size = sizeof address;
     REQUIRE(::bind(other, reinterpret_cast<sockaddr*>(&address), size) == 0);
     REQUIRE(::getsockname(other, reinterpret_cast<sockaddr*>(&address), &size) == 0);

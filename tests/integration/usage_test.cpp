@@ -2,11 +2,7 @@
 
 #include <regex>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
+#include "tests/host/net/raw_socket.hpp"
 #include "tests/integration/images.hpp"
 #include "tests/integration/jobs.hpp"
 #include "tests/test.hpp"
@@ -19,9 +15,7 @@ constexpr const char* kToken[] = {"0123456789abcdef0123456789abcdef", "fedcba987
 class Listener {
  public:
   Listener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    sockaddr_in address = RawSocket::loopback(0);
     socklen_t size = sizeof address;
     REQUIRE(::bind(fd_, reinterpret_cast<sockaddr*>(&address), size) == 0);
     REQUIRE(::listen(fd_, 16) == 0);

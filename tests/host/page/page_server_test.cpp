@@ -2,15 +2,12 @@
 
 #include <chrono>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "host/base/outside_json.hpp"
 #include "host/page/page_files.hpp"
 #include "host/page/state_fields.hpp"
+#include "tests/host/net/raw_socket.hpp"
 #include "tests/host/page/sample_state.hpp"
 #include "tests/integration/process.hpp"
 #include "tests/test.hpp"
@@ -76,10 +73,7 @@ class Browser {
  public:
   explicit Browser(uint16_t port, int room = 0) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (room > 0) setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    sockaddr_in address = RawSocket::loopback(port);
     if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) closed_ = true;
   }
   ~Browser() { close(fd_); }
