@@ -1,6 +1,6 @@
 #pragma once
 // The prologue of the test programs: Catch2, the headers of the standard library that tests use most, and the names of
-// the project. Benchmarks and fuzzers have no Catch2, so the headers that they share with tests do not include this file.
+// the project. Benchmarks and fuzzers have no Catch2, so headers that they share with tests cannot include this file.
 
 #include <algorithm>
 #include <array>

@@ -24,9 +24,7 @@ inline NativeRule ssp(int32_t staleness) { return {staleness, NativeRule::kAll, 
 inline NativeRule pssp(uint32_t beta, int32_t staleness, Resample resample = kEvent) {
   return {staleness, beta, resample};
 }
-inline NativeRule pbsp(uint32_t beta, Resample resample = kEvent) {
-  return pssp(beta, 0, resample);
-}
+inline NativeRule pbsp(uint32_t beta, Resample resample = kEvent) { return pssp(beta, 0, resample); }
 
 /// Runs with make_admission's form of the rule; the test fails if the simulation does.
 SimResult run(const Scenario& scenario, const NativeRule& rule);
