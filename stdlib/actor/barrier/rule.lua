@@ -43,6 +43,16 @@ function M.sooner(seconds, other)
   return seconds
 end
 
+---Stores the state of a rule about all workers. Returns the state: `view.shared[self] or rules.share(view, self, {})`.
+---@param view actor.barrier.View
+---@param rule actor.barrier.Rule
+---@param state table
+---@return table state
+function M.share(view, rule, state)
+  view.shared[rule] = state
+  return state
+end
+
 ---@param fields table
 ---@return actor.barrier.Rule
 function M.new(fields)

@@ -50,11 +50,7 @@ function M.make(lower, upper)
     local least, step = view:min(), view.step
     if least >= step - lower then return true end
     if least < step - upper then return false end
-    local state = view.shared[self]
-    if not state then
-      state = { least = -1, s = lower }
-      view.shared[self] = state
-    end
+    local state = view.shared[self] or rules.share(view, self, { least = -1, s = lower })
     if state.least ~= least then state.least, state.s = least, bound(view, lower, upper) end
     return least >= step - state.s
   end

@@ -92,11 +92,7 @@ function M.make(beta, s)
   local self = rules.new { watches = "event" }
 
   function self.run(view)
-    local state = view.shared[self]
-    if not state then
-      state = new_state()
-      view.shared[self] = state
-    end
+    local state = view.shared[self] or rules.share(view, self, new_state())
     local least = view.step - s
     if beta == 0 or view:min() >= least then return true end
     if beta >= view.n then return false end

@@ -93,10 +93,7 @@ function M.make(lower, upper)
     local memory = view.memory
     if memory.stopped then return false end
     local state = view.shared[self]
-    if not state then
-      state = { finish = 0, interval = 0, last = 0, least = -1, id = -1 }
-      view.shared[self] = state
-    end
+      or rules.share(view, self, { finish = 0, interval = 0, last = 0, least = -1, id = -1 })
     if lead <= upper and best_extra(view, state, upper - lead + 1) > 0 then return true end
     memory.stopped = true
     return false

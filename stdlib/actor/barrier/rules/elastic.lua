@@ -139,11 +139,7 @@ function M.make(lookahead)
   local self = rules.new { watches = "worker" }
 
   function self.run(view)
-    local plan = view.shared[self]
-    if not plan then
-      plan = { targets = {}, at = 1, n = 0, stride = 1 }
-      view.shared[self] = plan
-    end
+    local plan = view.shared[self] or rules.share(view, self, { targets = {}, at = 1, n = 0, stride = 1 })
     local id, step = view.id, view.step
     local target = plan.targets[id]
     if not target then

@@ -62,11 +62,7 @@ function M.make(fraction, knee)
   function self.run(view)
     local n, completed = view.n, view:passed(view.step)
     if completed >= n then return true end
-    local state = view.shared[self]
-    if not state then
-      state = { rounds = {}, oldest = view.step, arrived = {} }
-      view.shared[self] = state
-    end
+    local state = view.shared[self] or rules.share(view, self, { rounds = {}, oldest = view.step, arrived = {} })
     local round = round_at(view, state)
     if state.arrived[view.id] ~= view.step then
       state.arrived[view.id] = view.step
