@@ -4,6 +4,7 @@ local actor = require("actor")
 local command = require("actor.c.command")
 local doctor = require("actor.c.doctor")
 local flags = require("actor.flags")
+local util = require("actor.util")
 
 local known = {
   { name = "json", help = "one JSON object instead of text" },
@@ -17,16 +18,6 @@ local findings = {}
 -- Adds a finding. `todo` recommends what to do; `state` is "ok", "note" (matters to some users only) or "problem".
 local function find(state, name, text, todo)
   findings[#findings + 1] = { state = state, name = name, text = text, todo = todo }
-end
-
--- ---- files of the system ----
-
-local function read(path)
-  local file = io.open(path)
-  if not file then return nil end
-  local text = file:read("*a")
-  file:close()
-  return text
 end
 
 local function size(bytes)
@@ -52,7 +43,7 @@ end
 
 local function processor()
   local used, has = doctor.kernels()
-  local model = (read("/proc/cpuinfo") or ""):match("model name%s*:%s*([^\n]+)") or jit.arch
+  local model = (util.read("/proc/cpuinfo") or ""):match("model name%s*:%s*([^\n]+)") or jit.arch
   local wanted = os.getenv("ACTORHOST_ISA")
   local text = ("%s; kernels in use: %s, this machine has: %s"):format(model, used, has)
   if wanted and wanted ~= used then
@@ -76,7 +67,7 @@ local function cores()
 end
 
 local function memory()
-  local info = read("/proc/meminfo") or ""
+  local info = util.read("/proc/meminfo") or ""
   local may = doctor.allowance()
   local free = (tonumber(info:match("MemAvailable:%s*(%d+)")) or 0) * 1024
   local text = ("%s, %s available"):format(size(may.machine_memory), size(free))

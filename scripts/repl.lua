@@ -12,6 +12,7 @@ local own_cluster = require("actor.c.own_cluster")
 local session_of = require("actor.console.session")
 local terminal = require("actor.console.terminal")
 local text = require("actor.inspect.text")
+local util = require("actor.util")
 
 local list = {
   { name = "nproc-per-node", short = "n", value = "N", help = "nodes of the console's own cluster, or auto (2)" },
@@ -136,10 +137,8 @@ local function read_lines(session)
 end
 
 local function run_file(session, path)
-  local file, why = io.open(path, "rb")
-  if not file then return session:refuse(why, session.count + 1) end
-  local source = file:read("*a")
-  file:close()
+  local source, why = util.read(path)
+  if not source then return session:refuse(why, session.count + 1) end
   session:chunk(source:gsub("^#[^\n]*", ""), { name = "@" .. path })
 end
 

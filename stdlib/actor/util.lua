@@ -1,4 +1,4 @@
---- Small helpers for every module: iteration in key order.
+--- Small helpers for every module: iteration in key order, whole files.
 local check = require("actor.check")
 
 local M = {}
@@ -49,6 +49,19 @@ function M.pairs(t)
       if value ~= nil then return key, value end
     end
   end
+end
+
+---Reads a whole file.
+---@param path string
+---@return string? text
+---@return string? message
+function M.read(path)
+  local file, message = io.open(path, "rb")
+  if not file then return nil, message end
+  local text
+  text, message = file:read("*a") -- nil for a folder
+  file:close()
+  return text, not text and path .. ": " .. message or nil
 end
 
 return M

@@ -8,6 +8,7 @@ local library = require("actor.barrier.library")
 local spelling = require("actor.c.names")
 local parameters = require("actor.barrier.parameter")
 local rules = require("actor.barrier.rule")
+local util = require("actor.util")
 
 local M = {}
 
@@ -124,13 +125,8 @@ end
 ---@param path string
 ---@return string? text, string chunk_name or the error
 function M.read(path)
-  local file, message = io.open(path, "rb")
-  if not file then return nil, message end
-  local text
-  text, message = file:read("*a")
-  file:close()
-  if not text then return nil, path .. ": " .. tostring(message) end
-  return text, "@" .. path
+  local text, message = util.read(path)
+  return text, text and "@" .. path or message
 end
 
 local function callable(value)

@@ -14,6 +14,7 @@ local stages = require("actor.inspect.stages")
 local steps = require("actor.inspect.steps")
 local text = require("actor.inspect.text")
 local timeline = require("actor.inspect.timeline")
+local util = require("actor.util")
 
 local M = {}
 
@@ -79,10 +80,8 @@ end
 local function rule_of(word)
   local path, name = word:match("^(.-%.lua):?([%w_]*)$")
   if not path then return { spec = word, text = word } end
-  local file, why = io.open(path, "rb")
-  if not file then return nil, why end
-  local source = file:read("*a")
-  file:close()
+  local source, why = util.read(path)
+  if not source then return nil, why end
   return { spec = "", source = source, name = name ~= "" and path .. ":" .. name or path, text = word }
 end
 

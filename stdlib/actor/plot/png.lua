@@ -2,6 +2,7 @@
 local ffi = require("ffi")
 local file = require("actor.plot.file")
 local theme = require("actor.plot.theme")
+local util = require("actor.util")
 
 local M = {}
 
@@ -108,12 +109,7 @@ end
 local function png_bytes(lib, surface)
   local name = os.tmpname()
   local status = lib.cairo_surface_write_to_png(surface, name)
-  local bytes
-  if status == 0 then
-    local handle = io.open(name, "rb")
-    bytes = handle and handle:read("*a")
-    if handle then handle:close() end
-  end
+  local bytes = status == 0 and util.read(name)
   os.remove(name)
   if not bytes then return nil, name .. ": " .. ffi.string(lib.cairo_status_to_string(status)), "unwritable" end
   return bytes

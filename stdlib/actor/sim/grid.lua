@@ -3,6 +3,7 @@
 local barrier = require("actor.barrier")
 local sim = require("actor.sim")
 local spelling = require("actor.c.names")
+local util = require("actor.util")
 
 local M = {}
 
@@ -324,11 +325,8 @@ function M.configuration(values, barriers)
   if values["no-native"] then out[#out + 1] = "native=false" end
   if values.train then out[#out + 1] = "train=" .. values.train end
   for _, path in ipairs(M.files(values, barriers)) do
-    local file = io.open(path, "rb")
-    if file then
-      out[#out + 1] = ("file=%s %s"):format(path, require("actor.codec").hash(file:read("*a")))
-      file:close()
-    end
+    local text = util.read(path)
+    if text then out[#out + 1] = ("file=%s %s"):format(path, require("actor.codec").hash(text)) end
   end
   return out
 end

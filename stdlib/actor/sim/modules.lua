@@ -2,6 +2,7 @@
 --- cluster modules are beside the job's script. Here there may be no job, so `require` searches beside the rule file,
 --- then in the current folder, where a job would start.
 local files = require("actor.c.files")
+local util = require("actor.util")
 
 local M = {}
 
@@ -13,13 +14,6 @@ local function folder_of(path)
   return path:match("^(.*/)") or ""
 end
 
-local function read(path)
-  local file = io.open(path, "rb")
-  local text = file and file:read("*a") -- nil for a folder
-  if file then file:close() end
-  return text
-end
-
 -- The file and text of a module that a file in `beside` requires. A name must not leave the folder.
 local function find(name, beside)
   if not name:find("^[%w_-][%w_.-]*$") or name:find("..", 1, true) then return nil end
@@ -27,7 +21,7 @@ local function find(name, beside)
   for _, place in ipairs(beside == "" and { "" } or { beside, "" }) do
     for _, ending in ipairs(endings) do
       local path = place .. relative .. ending
-      local text = read(path)
+      local text = util.read(path)
       if text then return path, text end
     end
   end
@@ -89,7 +83,7 @@ end
 ---@param path string
 ---@return string[]
 function M.of(path)
-  return add_modules(read(path) or "", folder_of(path), {}, {})
+  return add_modules(util.read(path) or "", folder_of(path), {}, {})
 end
 
 return M

@@ -138,10 +138,8 @@ end
 function M.left_behind(path, header, format, columns)
   local real = M.regular(path)
   for _, name in ipairs(real and { real .. partial, real } or {}) do
-    local file = io.open(name, "rb")
-    if file then
-      local text = file:read("*a")
-      file:close()
+    local text = util.read(name)
+    if text then
       if text:sub(1, #header) ~= header then
         return nil, name .. " belongs to another sweep (its header differs): remove it, or leave --resume out"
       end
