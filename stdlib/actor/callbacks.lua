@@ -3,6 +3,7 @@
 local check = require("actor.check")
 local node = require("actor.c.node")
 local owner = require("actor.c.owner")
+local util = require("actor.util")
 
 local M = {}
 
@@ -96,8 +97,7 @@ function M.registry(engine)
     if select("#", ...) > 0 then
       check.fail("%s.start takes a barrier or nothing, got %d arguments", engine, 1 + select("#", ...))
     end
-    local run = {}
-    for name, value in pairs(registered) do run[name] = value end
+    local run = util.merged(registered)
     if rule ~= nil then
       barrier.from(rule)
       run.barrier = rule

@@ -33,8 +33,7 @@ return function(param, options)
   local net, names = options.net, util.sorted_keys(options.net.params)
   local loss = options.loss or function(model, ...) return model:loss(...) end
   local on_nan, steps = not_finite.check(options.on_nan, fn, false), 0
-  local run = {}
-  for name, value in pairs(options) do run[name] = value end
+  local run = util.merged(options)
   run.net, run.batch, run.loss, run.on_nan = nil, nil, nil, nil
 
   function run.init() return net.params end

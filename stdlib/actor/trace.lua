@@ -5,6 +5,7 @@
 ---     local recorded = trace.read("run.csv")
 ---     print(trace.summary(recorded.runs[1]).mean_step)
 local check = require("actor.check")
+local util = require("actor.util")
 
 ---@class actor.trace
 local M = {}
@@ -172,9 +173,7 @@ function Reader:begin_run(index, time)
   local runs = self.trace.runs
   if index ~= #runs + 1 then self:fail("run %s, expected %d", tostring(index), #runs + 1) end
   self:end_run()
-  local header = {}
-  for key, value in pairs(self.trace.header) do header[key] = value end
-  self.run = { index = index, start = time, header = header, workers = {}, last = 0 }
+  self.run = { index = index, start = time, header = util.merged(self.trace.header), workers = {}, last = 0 }
   self.by_id, self.since = {}, {}
   runs[index] = self.run
 end

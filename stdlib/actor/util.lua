@@ -1,4 +1,4 @@
---- Small helpers for every module: iteration in key order, whole files.
+--- Small helpers for every module: iteration in key order, tables joined, whole files.
 local check = require("actor.check")
 
 local M = {}
@@ -49,6 +49,28 @@ function M.pairs(t)
       if value ~= nil then return key, value end
     end
   end
+end
+
+---Returns a new table with the fields of the given tables; of equal keys the last value counts.
+---@param ... table
+---@return table
+function M.merged(...)
+  local out = {}
+  for i = 1, select("#", ...) do
+    for key, value in pairs((select(i, ...))) do out[key] = value end
+  end
+  return out
+end
+
+---Returns a new array with the elements of the given arrays.
+---@param ... any[]
+---@return any[]
+function M.joined(...)
+  local out = {}
+  for i = 1, select("#", ...) do
+    for _, value in ipairs((select(i, ...))) do out[#out + 1] = value end
+  end
+  return out
 end
 
 ---Reads a whole file.

@@ -7,6 +7,7 @@
 ---     counts:regroup()
 local check = require("actor.check")
 local combine = require("actor.collective.combine")
+local util = require("actor.util")
 
 local M = {}
 
@@ -128,10 +129,7 @@ end
 ---Returns the ids of this rank's partitions, in order.
 ---@return integer[]
 function Table:ids()
-  local ids = {}
-  for id in pairs(self.parts) do ids[#ids + 1] = id end
-  table.sort(ids)
-  return ids
+  return util.sorted_keys(self.parts)
 end
 
 ---Returns the number of this rank's partitions.

@@ -6,6 +6,7 @@ local c = require("actor.c.collective")
 local tensor = require("actor.tensor")
 
 local calls = require("actor.collective.call")
+local util = require("actor.util")
 
 local M = {}
 
@@ -37,13 +38,6 @@ function M.about(tbl)
     tbl.shared and ", shared" or "")
 end
 
-local function sorted_ids(values)
-  local ids = {}
-  for id in pairs(values) do ids[#ids + 1] = id end
-  table.sort(ids)
-  return ids
-end
-
 ---@return actor.TableParcel
 function M.empty() return { ids = {}, values = {} } end
 
@@ -72,7 +66,7 @@ end
 ---@return actor.TableParcel
 function M.pack(values, weights)
   local parcel = M.empty()
-  for _, id in ipairs(sorted_ids(values)) do M.put(parcel, id, values[id], weights[id]) end
+  for _, id in ipairs(util.sorted_keys(values)) do M.put(parcel, id, values[id], weights[id]) end
   return parcel
 end
 
@@ -122,7 +116,7 @@ end
 function M.deal(partitioner, values, weights, n)
   local parcels = {}
   for i = 1, n do parcels[i] = M.empty() end
-  for _, id in ipairs(sorted_ids(values)) do
+  for _, id in ipairs(util.sorted_keys(values)) do
     local place, wrong = M.owner(partitioner, id, n)
     if not place then return M.everywhere(n, { failed = wrong }) end
     M.put(parcels[place + 1], id, values[id], weights[id])
@@ -175,10 +169,7 @@ end
 ---@return string? message
 ---@return string? code
 function M.start(call, build)
-  local going = {}
-  for key, value in pairs(call) do going[key] = value end
-  going.async = true
-  local pending, message, code = enter(going, build)
+  local pending, message, code = enter(util.merged(call, { async = true }), build)
   if not pending then return nil, message, code end
   return pending
 end

@@ -6,6 +6,7 @@ local codec = require("actor.codec")
 local c = require("actor.c.collective")
 local combine = require("actor.collective.combine")
 local parcels = require("actor.collective.table_parcels")
+local util = require("actor.util")
 
 local M = {}
 
@@ -61,9 +62,7 @@ end
 ---@return table<integer, number>|string weights
 ---@return string? code
 function M.allreduce(tbl, call, values, weights)
-  local ids = {}
-  for id in pairs(values) do ids[#ids + 1] = id end
-  table.sort(ids)
+  local ids = util.sorted_keys(values)
   local ordered = { group = call.group, name = call.name, timeout = call.timeout, about = parcels.about(tbl) }
   local same, message, code = agree(ordered, layout(tbl, ids, values, weights))
   if not same then return same, message, code end

@@ -24,17 +24,12 @@
 --- A schedule in another order uses `size = 1` and interprets batch `i` as its i-th task.
 local ffi = require("ffi")
 local check = require("actor.check")
+local util = require("actor.util")
 local api = require("actor.ffi")("data")
 
 local floor, ceil, min = math.floor, math.ceil, math.min
 
 ffi.cdef "typedef struct { int32_t n; int32_t index[?]; } actor_data_positions;"
-
-local function copied(array)
-  local out = {}
-  for i = 1, #array do out[i] = array[i] end
-  return out
-end
 
 ---Positions of samples, from 1: an array for `data.batch`, with `#` and `[i]`.
 ---@class actor.data.Positions
@@ -230,7 +225,7 @@ end
 ---@return integer[]
 function Batches:held(worker)
   check_worker(worker, "batches:held")
-  return copied(self._held[worker] or {})
+  return util.joined(self._held[worker] or {})
 end
 
 ---Returns whether every batch is done.
@@ -248,7 +243,7 @@ end
 
 -- The unfinished numbers below _next, rising.
 local function unfinished(self)
-  local numbers = copied(self._back)
+  local numbers = util.joined(self._back)
   for number in pairs(self._holder) do numbers[#numbers + 1] = number end
   table.sort(numbers)
   return numbers

@@ -1,5 +1,7 @@
 --- Functions with a native twin in C++. An operation that gets such a function, by name or value, runs the twin on the
 --- rows' bytes, without a Lua value for each row. Called from Lua, the functions give the same results.
+local util = require("actor.util")
+
 local M = {}
 
 ---Splits a text at white space (C's isspace), as `text:gmatch("%S+")` does: for `flatmap(mr.words)`.
@@ -58,10 +60,7 @@ local by_name = {
 ---@return string? names
 function M.named(name)
   if by_name[name] then return by_name[name] end
-  local names = {}
-  for each in pairs(by_name) do names[#names + 1] = each end
-  table.sort(names)
-  return nil, table.concat(names, ", ")
+  return nil, table.concat(util.sorted_keys(by_name), ", ")
 end
 
 ---Returns the name of the native twin of `fn`; nil without a twin.

@@ -7,6 +7,7 @@ local datasets = require("actor.mapreduce.dataset")
 local functions = require("actor.mapreduce.functions")
 local outputs = require("actor.mapreduce.outputs")
 local readers = require("actor.mapreduce.readers")
+local util = require("actor.util")
 local api = require("actor.ffi")("mapreduce")
 local c = require("actor.c.mapreduce")
 
@@ -199,10 +200,7 @@ function Dataset:window(n)
       local out, rows = {}, {}
       for i, last in ipairs(lasts) do
         out[i] = rows
-        local all = {}
-        for _, row in ipairs(rows) do all[#all + 1] = row end
-        for _, row in ipairs(last) do all[#all + 1] = row end
-        rows = last_rows(n - 1, all)
+        rows = last_rows(n - 1, util.joined(rows, last))
       end
       return out
     end,

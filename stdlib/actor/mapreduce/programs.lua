@@ -4,6 +4,7 @@ local faults = require("actor.mapreduce.faults")
 local inputs = require("actor.mapreduce.inputs")
 local natives = require("actor.mapreduce.natives")
 local outputs = require("actor.mapreduce.outputs")
+local util = require("actor.util")
 local api = require("actor.ffi")("mapreduce")
 local c = require("actor.c.mapreduce")
 
@@ -81,9 +82,7 @@ end
 local function branched(stage, output)
   local branches = {}
   for i, branch in ipairs(stage.input.branches) do
-    local ops = {}
-    for _, op in ipairs(branch.ops) do ops[#ops + 1] = op end
-    for _, op in ipairs(stage.ops) do ops[#ops + 1] = op end
+    local ops = util.joined(branch.ops, stage.ops)
     branches[i] = { first = branch.first, run = runner(stage, branch.input, branch.need, ops, output) }
   end
   return function(task)

@@ -3,6 +3,7 @@ local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
 local readers = require("actor.mapreduce.readers")
+local util = require("actor.util")
 local api = require("actor.ffi")("mapreduce")
 
 local Dataset = datasets.Dataset
@@ -32,9 +33,7 @@ local function plan_union(planner, dataset)
     local stage = planner:open(parent)
     if not is_narrow(stage) then stage = planner:reading(planner:close(stage, { kind = "rows" }, 1)) end
     for _, branch in ipairs(branches_of(stage)) do
-      local ops = {}
-      for _, op in ipairs(branch.ops) do ops[#ops + 1] = op end
-      for _, op in ipairs(stage.ops) do ops[#ops + 1] = op end
+      local ops = util.joined(branch.ops, stage.ops)
       branches[#branches + 1] = {
         input = branch.input, ops = ops, first = first + branch.first, tasks = branch.tasks, need = #needs + branch.need,
       }

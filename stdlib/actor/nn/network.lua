@@ -335,10 +335,7 @@ end
 ---@param path string
 function Network:save(path)
   check.arg(path, "string", "path", "net:save")
-  local all = {}
-  for name, value in pairs(self.params) do all[name] = value end
-  for name, value in pairs(self.state) do all[name] = value end
-  require("actor.data").npz.save(path, all)
+  require("actor.data").npz.save(path, util.merged(self.params, self.state))
 end
 
 ---Reads a file of `save`. The file must have exactly the parameters and state of this network.

@@ -9,6 +9,7 @@ local marks = require("actor.plot.marks")
 local series = require("actor.plot.series")
 local text = require("actor.plot.text")
 local theme = require("actor.plot.theme")
+local util = require("actor.util")
 
 local max, min = math.max, math.min
 local px = marks.px
@@ -197,13 +198,9 @@ function M.bars(o)
   local all = read_series(o.series, series_options, o, "series", fn)
   local references = read_series(o.references, reference_options, o, "references", fn)
   for i, r in ipairs(references) do r.of = find_series(all, o.references[i].series, fn) end
-  for _, note in ipairs(series.notes(all, "bar")) do o.notes[#o.notes + 1] = note end
+  o.notes = util.joined(o.notes, series.notes(all, "bar"))
   o.marked = #all > 1
-  local everything = {}
-  for _, list in ipairs({ all, references }) do
-    for _, s in ipairs(list) do everything[#everything + 1] = s end
-  end
-  local low, high = series.range(everything, { "y", "low", "high" })
+  local low, high = series.range(util.joined(all, references), { "y", "low", "high" })
   local y_options = setmetatable({ zero = not o.y.log }, { __index = o.y })
   if o.y.log and low and not o.y.min then low = low / 2 end -- keeps the lowest bar visible
   return frame.render(o, {

@@ -6,6 +6,7 @@ local legend = require("actor.plot.legend")
 local marks = require("actor.plot.marks")
 local series = require("actor.plot.series")
 local theme = require("actor.plot.theme")
+local util = require("actor.util")
 
 local M = {}
 
@@ -134,9 +135,7 @@ end
 
 ---Draws what `read_options` returned.
 function M.draw(o, all, references, notes, kind)
-  local everything = {}
-  for _, s in ipairs(all) do everything[#everything + 1] = s end
-  for _, s in ipairs(references) do everything[#everything + 1] = s end
+  local everything = util.joined(all, references)
   local x_low, x_high = series.range(everything, { "x" })
   local y_low, y_high = series.range(everything, { "y", "low", "high" })
   -- The axis includes zero if that less than doubles its range.
@@ -178,8 +177,7 @@ M.options = {
 ---Checks and copies the options common to all charts; missing options become empty tables.
 function M.common(o, kinds, fn)
   check.options(o, kinds, fn)
-  local out = {}
-  for key, value in pairs(o) do out[key] = value end
+  local out = util.merged(o)
   out.x, out.y = series.axis(o.x, "x", fn), series.axis(o.y, "y", fn)
   if o.width then check.number(o.width, "width", fn, 200, 10000) end
   if o.height then check.number(o.height, "height", fn, 150, 10000) end
@@ -197,9 +195,7 @@ function M.line(o)
   o = M.common(o, M.options, fn)
   local all = read(o.series, series_options, o, "series", fn)
   local references = read(o.references, reference_options, o, "references", fn)
-  local notes = o.notes
-  for _, note in ipairs(series.notes(all)) do notes[#notes + 1] = note end
-  for _, note in ipairs(series.notes(references, "reference")) do notes[#notes + 1] = note end
+  local notes = util.joined(o.notes, series.notes(all), series.notes(references, "reference"))
   return M.draw(o, all, references, notes, "Line chart")
 end
 

@@ -1,6 +1,8 @@
 --- The experiments of the literature on probabilistic barriers as data: simulations, plots, and published figures.
 --- Sources: Wang, Catterall, Mortier, Probabilistic synchronous parallel, 2017, and the simulators of that work. The
 --- figures are those of independent programs with the same settings.
+local util = require("actor.util")
+
 local five = { "bsp", "ssp:4", "asp", "pbsp:10", "pssp:10:4" }
 
 ---@class actor.sim.Reference
@@ -42,14 +44,6 @@ return function(repeats, seed)
     end
     return out
   end
-  local function joined(...)
-    local out = {}
-    for _, list in ipairs { ... } do
-      for _, one in ipairs(list) do out[#out + 1] = one end
-    end
-    return out
-  end
-
   return {
     {
       id = "barriers", title = "Five barriers",
@@ -119,7 +113,7 @@ return function(repeats, seed)
         { id = "mean", kind = "mean", x_label = "share of stragglers" },
         { id = "normalised", kind = "mean", x_label = "share of stragglers", normalise = true },
       },
-      references = joined(
+      references = util.joined(
         { { barrier = "asp", varied = { straggler = "0:3x" }, mean = 101 }, { barrier = "asp", varied = { straggler = "0.2:3x" }, mean = 88 } },
         { { barrier = "bsp", varied = { straggler = "0:3x" }, mean = 33 }, { barrier = "bsp", varied = { straggler = "0.2:3x" }, mean = 14 } },
         { { barrier = "ssp:4", varied = { straggler = "0:3x" }, mean = 85 }, { barrier = "ssp:4", varied = { straggler = "0.2:3x" }, mean = 30 } },

@@ -157,12 +157,9 @@ local function add_tasks(tasks, values, barriers, point)
     message = check_rule(spec, values.resample)
     if message then return message end
     for repeat_ = 1, values["repeat"] do
-      local run = {}
-      for name, value in pairs(at) do run[name] = value end
-      run.barrier, run.seed = spec, at.seed + repeat_ - 1
       tasks[#tasks + 1] = {
-        index = #tasks + 1, barrier = spec, series = template, repeat_ = repeat_, options = run, varied = point,
-        train = train,
+        index = #tasks + 1, barrier = spec, series = template, repeat_ = repeat_, varied = point, train = train,
+        options = util.merged(at, { barrier = spec, seed = at.seed + repeat_ - 1 }),
       }
     end
   end

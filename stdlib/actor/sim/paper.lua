@@ -7,6 +7,7 @@ local page = require("actor.sim.page")
 local plot = require("actor.plot")
 local psp = require("actor.psp")
 local sim = require("actor.sim")
+local util = require("actor.util")
 
 local M = {}
 
@@ -140,29 +141,19 @@ local function write_table(dir, experiment, rows)
   file:finish()
 end
 
--- Joins the rows of the sweep and of the sweep beside it.
-local function joined(rows)
-  local all = {}
-  for _, list in ipairs { rows.main, rows.beside } do
-    for _, row in ipairs(list) do all[#all + 1] = row end
-  end
-  return all
-end
-
 local function write_experiment(dir, experiment, rows)
-  write_table(dir, experiment, joined(rows))
+  write_table(dir, experiment, util.joined(rows.main, rows.beside))
   local groups = sim.summary.groups(rows.main)
   local section = {
     id = experiment.id, title = experiment.title, about = experiment.about, parameters = subtitle(experiment.sweep),
     files = {}, comparisons = comparisons(experiment, groups), csv = experiment.id .. ".csv",
   }
   for _, wanted in ipairs(experiment.plots) do
-    local options = {}
-    for name, value in pairs(wanted) do options[name] = value end
-    options.looks = looks
-    options.varied, options.subtitle = experiment.varied, section.parameters
-    options.references = markers(experiment, wanted, groups)
-    local svg = assert(figures.draw(wanted.beside and joined(rows) or rows.main, options))
+    local options = util.merged(wanted, {
+      looks = looks, varied = experiment.varied, subtitle = section.parameters,
+      references = markers(experiment, wanted, groups),
+    })
+    local svg = assert(figures.draw(wanted.beside and util.joined(rows.main, rows.beside) or rows.main, options))
     local name = ("%s-%s.svg"):format(experiment.id, wanted.id)
     save(dir .. "/" .. name, svg)
     section.files[#section.files + 1] = name

@@ -2,6 +2,7 @@
 --- table, so that another process can run it. Its result is a row of numbers and names.
 local check = require("actor.check")
 local sim = require("actor.sim")
+local util = require("actor.util")
 
 local M = {}
 
@@ -23,9 +24,7 @@ local M = {}
 
 local function combine(vary, at, chosen, out)
   if at > #vary then
-    local point = {}
-    for name, value in pairs(chosen) do point[name] = value end
-    out[#out + 1] = point
+    out[#out + 1] = util.merged(chosen)
     return out
   end
   for _, value in ipairs(vary[at][2]) do
@@ -65,9 +64,7 @@ function M.tasks(sweep)
     for _, barrier in ipairs(sweep.barriers) do
       local spec = type(barrier) == "table" and barrier[1] or barrier
       for repeat_ = 1, sweep.repeats or 1 do
-        local options = {}
-        for name, value in pairs(base) do options[name] = value end
-        for name, value in pairs(point) do options[name] = value end
+        local options = util.merged(base, point)
         options.barrier = point.barrier or spec
         options.seed = (options.seed or 0) + repeat_ - 1
         tasks[#tasks + 1] = {
@@ -82,10 +79,9 @@ end
 
 -- The number of nodes at each step, as two arrays.
 local function histogram(steps)
-  local counts, values, numbers = {}, {}, {}
+  local counts, numbers = {}, {}
   for _, step in ipairs(steps) do counts[step] = (counts[step] or 0) + 1 end
-  for step in pairs(counts) do values[#values + 1] = step end
-  table.sort(values)
+  local values = util.sorted_keys(counts)
   for i, step in ipairs(values) do numbers[i] = counts[step] end
   return { values = values, counts = numbers }
 end

@@ -13,6 +13,7 @@ local merge = require("actor.barrier.merge")
 local spelling = require("actor.c.names")
 local rng = require("actor.rng")
 local sim = require("actor.sim")
+local util = require("actor.util")
 
 local M = {}
 
@@ -192,10 +193,7 @@ end
 function M.run(options, model, plan)
   check_plan(plan or {})
   check.options(model, model_kinds, "sim.train.run")
-  local traced = {}
-  for name, value in pairs(options) do traced[name] = value end
-  traced.trace = true
-  local result = sim.run(traced)
+  local result = sim.run(util.merged(options, { trace = true }))
   local setup = { nodes = options.nodes or 100, seed = options.seed or 0, time = result.ended }
   result.training, result.params = M.replay(result.trace, model, setup, plan)
   if not options.trace then result.trace = nil end
