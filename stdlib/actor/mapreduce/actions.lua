@@ -15,24 +15,23 @@ local Dataset, act, as_value, some, read_all = datasets.Dataset, run.act, compil
 
 local ROW_BYTES = 16 -- overhead of a row in an array
 
--- Refuses a result that exceeds a node's memory, before fetching it.
-local function check_size(name)
-  local figures = c.figures().stages
-  local last, memory = figures[#figures], c.memory()
-  local bytes = last.bytes_out + ROW_BYTES * last.rows_out
-  if bytes <= memory then return end
-  check.fail("mapreduce.%s: the result has %sB and each node may use %sB (--memory); save it, take some of it or aggregate it",
-    name, explain.short(bytes), explain.short(memory))
+-- Makes the function that fetches all rows of a result. It refuses a result that exceeds a node's memory.
+local function all_rows(name)
+  return function(source)
+    local figures = c.figures().stages
+    local last, memory = figures[#figures], c.memory()
+    local bytes = last.bytes_out + ROW_BYTES * last.rows_out
+    if bytes <= memory then return read_all(source) end
+    check.fail("mapreduce.%s: the result has %sB and each node may use %sB (--memory); save it, take some of it or aggregate it",
+      name, explain.short(bytes), explain.short(memory))
+  end
 end
 
 ---Returns all rows as an array, in order of partitions; a pair is {k, v}. Every node holds all rows in its memory.
 ---Raises when the rows exceed --memory.
 ---@return any[]
 function Dataset:collect()
-  return act(self, "collect", { kind = "rows" }, function(source)
-    check_size("collect")
-    return read_all(source)
-  end)
+  return act(self, "collect", { kind = "rows" }, all_rows("collect"))
 end
 
 -- An action that folds each partition into a value; `read` combines these values.
@@ -140,10 +139,7 @@ function Dataset:take(n)
   local partitions, rows = FIRST_PARTITIONS, {}
   while n > 0 do
     local output = { kind = "first", most = n, partitions = partitions, signature = n }
-    rows = act(self, "take", output, function(source)
-      check_size("take")
-      return read_all(source)
-    end)
+    rows = act(self, "take", output, all_rows("take"))
     if #rows >= n or output.all then break end
     partitions = GROWTH * partitions
   end
@@ -220,12 +216,8 @@ end
 
 -- The counts of `counted` as a table from key to count.
 local function counts_of(counted, name)
-  local pairs_of = act(counted, name, { kind = "rows" }, function(source)
-    check_size(name)
-    return read_all(source)
-  end)
   local out = {}
-  for _, pair in ipairs(pairs_of) do
+  for _, pair in ipairs(act(counted, name, { kind = "rows" }, all_rows(name))) do
     if pair[1] ~= pair[1] then
       check.fail("mapreduce.%s: NaN is no key of a Lua table; filter it out, or count with reduce_by_key", name)
     end

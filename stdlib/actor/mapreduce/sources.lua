@@ -4,6 +4,7 @@ local codec = require("actor.codec")
 local dataset = require("actor.mapreduce.dataset")
 local functions = require("actor.mapreduce.functions")
 local plans = require("actor.mapreduce.plan")
+local util = require("actor.util")
 
 local M = {}
 
@@ -30,8 +31,7 @@ function M.parallelize(array, partitions)
   if partitions ~= nil then check.integer(partitions, "partitions", "mapreduce.parallelize", 1, 100000) end
   local n = length_of(array)
   partitions = partitions or math.max(1, math.min(plans.default_partitions(), n))
-  local copy = {}
-  for i = 1, n do copy[i] = array[i] end
+  local copy = util.joined(array)
   return dataset.new {
     kind = "source", op = "parallelize", partitions = partitions, signature = codec.hash(copy),
     source = {

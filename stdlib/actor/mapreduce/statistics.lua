@@ -3,6 +3,7 @@
 local actions = require("actor.mapreduce.actions")
 local check = require("actor.check")
 local datasets = require("actor.mapreduce.dataset")
+local util = require("actor.util")
 
 local Dataset = datasets.Dataset
 
@@ -154,9 +155,7 @@ function Dataset:histogram(buckets)
     end
     return all
   end)
-  local copy = {}
-  for i = 1, #edges do copy[i] = edges[i] end
-  return copy, counts
+  return util.joined(edges), counts
 end
 
 return Dataset
