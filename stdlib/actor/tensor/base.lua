@@ -92,17 +92,11 @@ function properties.shape(t)
   return shape
 end
 
-function properties.dtype(t)
-  return M.dtype_names[t.type_]
-end
+function properties.dtype(t) return M.dtype_names[t.type_] end
 
-function properties.ndim(t)
-  return t.ndim_
-end
+function properties.ndim(t) return t.ndim_ end
 
-function properties.size(t)
-  return tonumber(t.count_)
-end
+function properties.size(t) return tonumber(t.count_) end
 
 local function no_order()
   check.fail("tensors have no order: compare elements with t:lt(u), t:le(u), t:gt(u) or t:ge(u)")
@@ -117,9 +111,7 @@ local meta = {
     if property then return property(t) end
     return methods.at(t, key)
   end,
-  __newindex = function(t, key, value)
-    return methods.put(t, key, value)
-  end,
+  __newindex = function(t, key, value) return methods.put(t, key, value) end,
   __len = function(t)
     if t.ndim_ == 0 then check.fail("a tensor without dimensions has no length") end
     return tonumber(t.extent_[0])
@@ -145,9 +137,7 @@ M.new = Tensor
 ---Returns whether the value is a tensor.
 ---@param value any
 ---@return boolean
-local function is_tensor(value)
-  return istype(Tensor, value)
-end
+local function is_tensor(value) return istype(Tensor, value) end
 M.is_tensor = is_tensor
 
 local tensor_id = tonumber(Tensor)
@@ -340,9 +330,7 @@ function M.dims(dims, fn)
 end
 
 ---Whether the code of an element type is a float type.
-function M.is_float(code)
-  return code == float32 or code == float64
-end
+function M.is_float(code) return code == float32 or code == float64 end
 
 -- The rank of each type in the order of widening: bool, uint8, int32, int64, floats.
 local ranks = {

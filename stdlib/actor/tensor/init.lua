@@ -169,9 +169,7 @@ M.einsum = require("actor.tensor.products").einsum
 ---Returns whether the value is a tensor.
 ---@param value any
 ---@return boolean
-function M.is_tensor(value)
-  return base.is_own(value)
-end
+function M.is_tensor(value) return base.is_own(value) end
 
 ---Sets how many threads large products, draws and decompositions of this VM use. The initial number is
 ---`--threads-per-node`. Results do not depend on it.
@@ -183,15 +181,11 @@ end
 
 ---Returns how many threads large operations of this VM use.
 ---@return integer
-function M.threads()
-  return base.api.context.threads
-end
+function M.threads() return base.api.context.threads end
 
 ---Returns how many bytes this VM's tensors occupy, without views.
 ---@return integer
-function M.memory()
-  return tonumber(base.api.context.live)
-end
+function M.memory() return tonumber(base.api.context.live) end
 
 require("actor.codec").register_tensor { is = base.is_own, hash = base.methods.hash }
 

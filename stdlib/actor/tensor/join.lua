@@ -329,16 +329,12 @@ end
 ---A copy with 0 above the diagonal k of the last two dimensions.
 ---@param k? integer default 0, the main diagonal; above 0 right of the main diagonal
 ---@return actor.Tensor
-function methods.tril(t, k)
-  return keep_triangle("tensor.tril", "le", t, k)
-end
+function methods.tril(t, k) return keep_triangle("tensor.tril", "le", t, k) end
 
 ---A copy with 0 below the diagonal k of the last two dimensions.
 ---@param k? integer default 0, the main diagonal; above 0 right of the main diagonal
 ---@return actor.Tensor
-function methods.triu(t, k)
-  return keep_triangle("tensor.triu", "ge", t, k)
-end
+function methods.triu(t, k) return keep_triangle("tensor.triu", "ge", t, k) end
 
 ---A matrix of 1 at and below the diagonal k, 0 elsewhere.
 ---@param rows integer

@@ -52,9 +52,7 @@ local function square(t, name, fn)
 end
 
 -- A number for a tensor without dimensions, else the tensor.
-local function number_or_tensor(t)
-  return t.ndim_ == 0 and methods.item(t) or t
-end
+local function number_or_tensor(t) return t.ndim_ == 0 and methods.item(t) or t end
 
 -- The matrices of t, broadcast to a batch of shape `lead`, in row-major order.
 local function stretched(t, lead)
@@ -201,9 +199,7 @@ end
 
 ---The determinant of square matrices.
 ---@return number|actor.Tensor a number, or [...] for a batch
-function methods.det(t)
-  return number_or_tensor((determinant(t, "tensor.det")))
-end
+function methods.det(t) return number_or_tensor((determinant(t, "tensor.det"))) end
 
 ---Sign and logarithm of the magnitude of the determinant, which does not overflow: det = sign * exp(log).
 ---@return number|actor.Tensor sign -1, 0 or 1

@@ -128,14 +128,10 @@ local function joined(t, dims, fn)
   end
   local kept, left, size = t.shape, {}, 1
   for d = 1, ndim do
-    if not merged[d] then
-      order[#order + 1], left[#left + 1] = d, kept[d]
-    end
+    if not merged[d] then order[#order + 1], left[#left + 1] = d, kept[d] end
   end
   for d = 1, ndim do
-    if merged[d] then
-      order[#order + 1], size, kept[d] = d, size * kept[d], 1
-    end
+    if merged[d] then order[#order + 1], size, kept[d] = d, size * kept[d], 1 end
   end
   local shape = { unpack(left) }
   shape[#shape + 1] = size
@@ -168,9 +164,7 @@ function reduce(fn, needs, whole, along, t, dim, keepdim)
     return whole(t)
   end
   check.optional(keepdim, "boolean", "keepdim", fn)
-  if type(dim) == "table" then
-    return reduce_several(fn, needs, along, t, dim, keepdim)
-  end
+  if type(dim) == "table" then return reduce_several(fn, needs, along, t, dim, keepdim) end
   local d = base.dim(t, dim, fn)
   if needs and t.extent_[d] == 0 then
     check.fail("bad argument 'dim' to %s: dimension %d of %s is empty", fn, dim, base.shape_text(t))
@@ -251,21 +245,15 @@ end
 ---@param dim? integer
 ---@param keepdim? boolean
 ---@return actor.Tensor|number
-function methods.argmax(t, dim, keepdim)
-  return arg_max("tensor.argmax", 0, t, dim, keepdim)
-end
+function methods.argmax(t, dim, keepdim) return arg_max("tensor.argmax", 0, t, dim, keepdim) end
 
 ---Finds the position of the smallest element; otherwise as `argmax`.
 ---@return actor.Tensor|number
-function methods.argmin(t, dim, keepdim)
-  return arg_max("tensor.argmin", 1, t, dim, keepdim)
-end
+function methods.argmin(t, dim, keepdim) return arg_max("tensor.argmin", 1, t, dim, keepdim) end
 
 -- The shapes of a product's operands, for an error.
 local function product_text(a, b, options)
-  local function text(t, turned)
-    return base.shape_text(t) .. (turned and " transposed" or "")
-  end
+  local function text(t, turned) return base.shape_text(t) .. (turned and " transposed" or "") end
   return text(a, options.ta) .. " and " .. text(b, options.tb)
 end
 

@@ -50,9 +50,7 @@ local function shortest(x, letter, is_single, most)
   return (text:gsub("(%.%d-)0+$", "%1"):gsub("(%.%d-)0+e", "%1e"))
 end
 
-local function special(x)
-  return x ~= x and "nan" or x > 0 and "inf" or "-inf"
-end
+local function special(x) return x ~= x and "nan" or x > 0 and "inf" or "-inf" end
 
 -- The lengths of a number's text before the point and after it.
 local function parts(text)
@@ -98,15 +96,11 @@ local function float_writer(t, short)
   end
 end
 
-local function plain(x)
-  return (tostring(x):gsub("LL$", ""))
-end
+local function plain(x) return (tostring(x):gsub("LL$", "")) end
 
 local function writer(t, short)
   if base.is_float(t.type_) then return float_writer(t, short) end
-  local function text_of(x)
-    return type(x) == "number" and ("%.0f"):format(x) or plain(x)
-  end
+  local function text_of(x) return type(x) == "number" and ("%.0f"):format(x) or plain(x) end
   local width = 0
   visit(t, short, function(x) width = max(width, #text_of(x)) end)
   return function(x)

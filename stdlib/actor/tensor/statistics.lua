@@ -31,9 +31,7 @@ end
 ---@param ddof? number the divisor of the sum of squares is the number of elements minus ddof, at least 0; default
 ---  0; 1 for a sample
 ---@return actor.Tensor|number
-function methods.var(t, dim, keepdim, ddof)
-  return variance("tensor.var", t, dim, keepdim, ddof)
-end
+function methods.var(t, dim, keepdim, ddof) return variance("tensor.var", t, dim, keepdim, ddof) end
 
 ---The standard deviation, the square root of the variance.
 ---@param dim? integer|integer[]
@@ -74,9 +72,7 @@ end
 ---@param dim? integer|integer[]
 ---@param keepdim? boolean
 ---@return actor.Tensor|number
-function methods.median(t, dim, keepdim)
-  return quantile("tensor.median", t, 0.5, dim, keepdim)
-end
+function methods.median(t, dim, keepdim) return quantile("tensor.median", t, 0.5, dim, keepdim) end
 
 local function running(fn, product, t, dim)
   base.arg(t, "t", fn)
@@ -89,16 +85,12 @@ end
 ---Running sums along a dimension; int64 for whole numbers.
 ---@param dim? integer without it, the elements count as one row
 ---@return actor.Tensor
-function methods.cumsum(t, dim)
-  return running("tensor.cumsum", 0, t, dim)
-end
+function methods.cumsum(t, dim) return running("tensor.cumsum", 0, t, dim) end
 
 ---Running products along a dimension; int64 for whole numbers.
 ---@param dim? integer without it, the elements count as one row
 ---@return actor.Tensor
-function methods.cumprod(t, dim)
-  return running("tensor.cumprod", 1, t, dim)
-end
+function methods.cumprod(t, dim) return running("tensor.cumprod", 1, t, dim) end
 
 ---The difference of each element along a dimension and the previous element.
 ---@param dim? integer default the last

@@ -299,9 +299,7 @@ end
 
 ---All elements in one dimension: a view when the tensor is contiguous, else a copy.
 ---@return actor.Tensor
-function methods.flatten(t)
-  return methods.reshape(t, -1)
-end
+function methods.flatten(t) return methods.reshape(t, -1) end
 
 ---A view with two dimensions swapped, by default the last two.
 ---@param dim1? integer
