@@ -30,9 +30,7 @@ end
 ---Returns all rows as an array, in order of partitions; a pair is {k, v}. Every node holds all rows in its memory.
 ---Raises when the rows exceed --memory.
 ---@return any[]
-function Dataset:collect()
-  return act(self, "collect", { kind = "rows" }, all_rows("collect"))
-end
+function Dataset:collect() return act(self, "collect", { kind = "rows" }, all_rows("collect")) end
 
 -- An action that folds each partition into a value; `read` combines these values.
 local function folded(self, name, output, read)
@@ -149,9 +147,7 @@ end
 
 ---Returns the first row; nil without rows.
 ---@return any
-function Dataset:first()
-  return self:take(1)[1]
-end
+function Dataset:first() return self:take(1)[1] end
 
 ---Returns the `n` greatest rows, greatest first; among equal rows the earlier first. Rows are compared by `key(row)`,
 ---which gets a pair as two arguments, or by default by the row itself. Keys are numbers or texts.
@@ -182,21 +178,15 @@ end
 
 ---Returns the sum of numeric rows; 0 without rows.
 ---@return number
-function Dataset:sum()
-  return reduced(self, "sum", natives.sum, check_number("sum")) or 0
-end
+function Dataset:sum() return reduced(self, "sum", natives.sum, check_number("sum")) or 0 end
 
 ---Returns the least of numeric rows; nil without rows.
 ---@return number?
-function Dataset:min()
-  return reduced(self, "min", natives.min, check_number("min"))
-end
+function Dataset:min() return reduced(self, "min", natives.min, check_number("min")) end
 
 ---Returns the greatest of numeric rows; nil without rows.
 ---@return number?
-function Dataset:max()
-  return reduced(self, "max", natives.max, check_number("max"))
-end
+function Dataset:max() return reduced(self, "max", natives.max, check_number("max")) end
 
 ---Returns the mean of numeric rows; nil without rows.
 ---@return number?

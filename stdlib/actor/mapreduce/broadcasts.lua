@@ -31,15 +31,11 @@ function M.all() return all end
 
 ---@param value any
 ---@return boolean
-function M.is(value)
-  return type(value) == "table" and getmetatable(value) == Broadcast
-end
+function M.is(value) return type(value) == "table" and getmetatable(value) == Broadcast end
 
 ---Returns the value of the handle.
 ---@return any
-function Broadcast:get_value()
-  return self.content
-end
+function Broadcast:get_value() return self.content end
 Broadcast.value = Broadcast.get_value
 
 function Broadcast:__tostring() return ("broadcast (%s)"):format(self.hash) end

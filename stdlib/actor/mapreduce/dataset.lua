@@ -43,9 +43,7 @@ end
 
 ---@param value any
 ---@return boolean
-function M.is(value)
-  return type(value) == "table" and getmetatable(value) == Dataset
-end
+function M.is(value) return type(value) == "table" and getmetatable(value) == Dataset end
 
 ---Checks that a method was called on a dataset.
 ---@param self any

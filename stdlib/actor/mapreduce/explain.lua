@@ -72,9 +72,7 @@ function Dataset:explained()
 end
 
 ---Prints `explained()`.
-function Dataset:explain()
-  print(self:explained())
-end
+function Dataset:explain() print(self:explained()) end
 
 local LONG_SECONDS = 1
 

@@ -16,9 +16,7 @@ local MOST = 80 -- bytes of a text in a message
 local chunks, made = {}, 0 -- of this action, by source
 
 ---Forgets the loops of the previous action.
-function M.begin_action()
-  chunks, made = {}, 0
-end
+function M.begin_action() chunks, made = {}, 0 end
 
 ---Loads a loop's text so that its errors can be explained. `state.batch` is the current batch of rows.
 ---@param text string

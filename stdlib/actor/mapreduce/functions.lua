@@ -84,9 +84,7 @@ end
 ---assignments do not change them, so a task that runs again gives the same result. Tables are shared.
 ---@param fn function
 ---@return function
-function M.freeze(fn)
-  return freeze(fn, {})
-end
+function M.freeze(fn) return freeze(fn, {}) end
 
 ---"job.lua:12", the place where a function is defined; nothing for a C function.
 ---@param fn function

@@ -42,8 +42,6 @@ M.accumulator, M.broadcast, M.get_value = accumulators.new, broadcasts.new, broa
 
 ---Returns the ids of the live workers, in order of ranks.
 ---@return integer[]
-function M.workers()
-  return node.workers()
-end
+function M.workers() return node.workers() end
 
 return M

@@ -7,9 +7,7 @@ local M = {}
 ---Splits a text at white space (C's isspace), as `text:gmatch("%S+")` does: for `flatmap(mr.words)`.
 ---@param text string
 ---@return fun(): string?
-function M.words(text)
-  return text:gmatch("%S+")
-end
+function M.words(text) return text:gmatch("%S+") end
 
 ---Makes a pair of the row and 1: for `map(mr.one)`, to count rows.
 ---@param row any
@@ -66,15 +64,11 @@ end
 ---Returns the name of the native twin of `fn`; nil without a twin.
 ---@param fn any
 ---@return string?
-function M.of(fn)
-  return by_value[fn]
-end
+function M.of(fn) return by_value[fn] end
 
 ---Returns whether `fn` is a native function that combines two values into one.
 ---@param fn any
 ---@return boolean
-function M.combines(fn)
-  return fn == M.sum or fn == M.min or fn == M.max
-end
+function M.combines(fn) return fn == M.sum or fn == M.min or fn == M.max end
 
 return M

@@ -256,9 +256,7 @@ local function plan_zip(planner, dataset)
       local counts = read_boxes(api.needed_of(0, 1))
       local _, rows = offsets(counts)
       local before, others = offsets(read_boxes(api.needed_of(1, 1)))
-      if rows ~= others then
-        error(("the datasets have %d and %d rows"):format(rows, others), 0)
-      end
+      if rows ~= others then error(("the datasets have %d and %d rows"):format(rows, others), 0) end
       local ends, sum = {}, 0
       for i, n in ipairs(counts) do
         sum = sum + n

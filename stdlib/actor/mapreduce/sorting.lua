@@ -24,9 +24,7 @@ local some = compile.some
 -- Writes each row, under its key from `fn`, into a sink that `make` opens for each task.
 local function written_under(make, fn)
   local put_under, bind = compile.keyed_writer()
-  local function put(a, b)
-    put_under(some(fn(a, b)), a, b)
-  end
+  local function put(a, b) put_under(some(fn(a, b)), a, b) end
   return put, function() bind(compile.required(make())) end
 end
 

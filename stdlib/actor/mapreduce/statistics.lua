@@ -50,9 +50,7 @@ end
 ---without rows, and for a sample of one row; NaN if a row is NaN or infinite.
 ---@param options? {sample?: boolean} default false, as in Spark and NumPy
 ---@return number?
-function Dataset:variance(options)
-  return variance(self, "variance", options)
-end
+function Dataset:variance(options) return variance(self, "variance", options) end
 
 ---Returns the standard deviation of numeric rows: the square root of `variance`.
 ---@param options? {sample?: boolean} default false, as in Spark and NumPy; pandas has the default true

@@ -21,8 +21,6 @@ end
 ---Returns whether the scheme is http or https.
 ---@param url string
 ---@return boolean
-function M.is_http(url)
-  return url:find("^[hH][tT][tT][pP][sS]?://") ~= nil
-end
+function M.is_http(url) return url:find("^[hH][tT][tT][pP][sS]?://") ~= nil end
 
 return M
