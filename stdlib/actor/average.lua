@@ -227,14 +227,10 @@ end
 
 ---Resumes after an abort; without an abort it does nothing. Each worker calls it by itself, and from the next round on
 ---it averages with the other resumed workers.
-function Averaging:resume()
-  c.resume(checked_handle(self, "average.resume"))
-end
+function Averaging:resume() c.resume(checked_handle(self, "average.resume")) end
 
 ---Returns the statistics of averaging on this worker so far.
 ---@return actor.AverageStats
-function Averaging:stats()
-  return c.stats(checked_handle(self, "average.stats"))
-end
+function Averaging:stats() return c.stats(checked_handle(self, "average.stats")) end
 
 return M

@@ -11,9 +11,7 @@ local M = {}
 ---@param value any
 ---@return string bytes
 ---@return any[]|nil tensors the tensors of the value in order, nil when it has none: `decode` needs them beside the bytes
-function M.encode(value)
-  return core.encode(value)
-end
+function M.encode(value) return core.encode(value) end
 
 ---Decodes bytes from `encode`. Safe for bytes of any origin.
 ---@param bytes string
@@ -21,17 +19,13 @@ end
 ---@return any value nil, message, "bad_data" when the bytes are no encoding
 ---@return string? message
 ---@return string? code
-function M.decode(bytes, tensors)
-  return core.decode(bytes, tensors)
-end
+function M.decode(bytes, tensors) return core.decode(bytes, tensors) end
 
 ---Hashes a value to 16 hexadecimal digits (XXH64). Equal values have equal hashes in every VM and on every machine,
 ---regardless of the order of `pairs`.
 ---@param value any
 ---@return string
-function M.hash(value)
-  return core.hash(value)
-end
+function M.hash(value) return core.hash(value) end
 
 ---Registers the tensor type with the codec. The module that implements tensors calls it once.
 ---@param hooks { is: (fun(value: any): boolean), encode?: (fun(tensor: any): any), decode?: (fun(item: any): any), hash?: (fun(tensor: any): string) }

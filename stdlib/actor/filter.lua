@@ -32,15 +32,11 @@ setmetatable(Filter, check.strict("filter:", "count", "fraction", "block", "feed
 
 local kinds = { raw = true, fp16 = true, int8 = true }
 
-local function make(description)
-  return setmetatable(description, Filter)
-end
+local function make(description) return setmetatable(description, Filter) end
 
 ---A filter that changes nothing.
 ---@return actor.Filter
-function M.none()
-  return make { values = "raw" }
-end
+function M.none() return make { values = "raw" } end
 
 ---A filter that sends elements as half-precision floats: 2 bytes each, relative error at most 2^-11. A chunk (1 MiB)
 ---with an element of 65,520 or more, beyond the range of a half, is sent uncompressed.
@@ -83,13 +79,9 @@ end
 ---Returns whether the value is a filter.
 ---@param value any
 ---@return boolean
-function M.is_filter(value)
-  return type(value) == "table" and getmetatable(value) == Filter
-end
+function M.is_filter(value) return type(value) == "table" and getmetatable(value) == Filter end
 
-local function selects(filter)
-  return filter.fraction ~= nil or filter.count ~= nil
-end
+local function selects(filter) return filter.fraction ~= nil or filter.count ~= nil end
 
 -- Both filters as one filter, which applies first `a` and then `b`.
 local function joined(a, b)
@@ -207,9 +199,7 @@ local function settled(filter, otherwise)
 end
 
 -- The default of `feedback` for updates: whether the filter drops a large part of them.
-local function leaves_much(filter)
-  return selects(filter) or filter.values == "int8"
-end
+local function leaves_much(filter) return selects(filter) or filter.values == "int8" end
 
 ---Both filters of a parameter server, checked: `push` for updates, `pull` for values.
 ---@param filters {push?: actor.Filter|string, pull?: actor.Filter|string}

@@ -93,9 +93,7 @@ local help_column, help_width = 32, 78
 local function wrapped(text)
   local lines, line = {}, ""
   for word in text:gmatch("%S+") do
-    if line ~= "" and #line + 1 + #word > help_width then
-      lines[#lines + 1], line = line, ""
-    end
+    if line ~= "" and #line + 1 + #word > help_width then lines[#lines + 1], line = line, "" end
     line = line == "" and word or line .. " " .. word
   end
   lines[#lines + 1] = line

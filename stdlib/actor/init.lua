@@ -62,21 +62,15 @@ end
 ---Hashes a value to 16 hexadecimal digits, the same in every VM and on every machine; see actor.codec.
 ---@param value any
 ---@return string
-function M.hash(value)
-  return require("actor.c.codec").hash(value)
-end
+function M.hash(value) return require("actor.c.codec").hash(value) end
 
 ---Waits for the given seconds. Ends early when the run ends.
 ---@param seconds number
-function M.sleep(seconds)
-  the_node("sleep").sleep(seconds)
-end
+function M.sleep(seconds) the_node("sleep").sleep(seconds) end
 
 ---Returns the time of the run's clock, in seconds. Only differences mean something: its zero is arbitrary.
 ---@return number
-function M.now()
-  return clock.now(clock.clock)
-end
+function M.now() return clock.now(clock.clock) end
 
 local series -- the FFI table
 local tracks = {} -- by name

@@ -218,9 +218,7 @@ end
 ---@param options? {lr?: number, beta1?: number, beta2?: number, epsilon?: number, weight_decay?: number,
 ---  decay?: actor.Decay, clip_norm?: number, clip_value?: number} defaults: lr 0.001, betas 0.9 and 0.999, epsilon 1e-8
 ---@return actor.Optimiser
-function M.adam(options)
-  return adam("adam", options)
-end
+function M.adam(options) return adam("adam", options) end
 
 ---Adam with decoupled weight decay: an update first multiplies each weight by 1 - lr * weight_decay, where lr follows
 ---its schedule. The gradient does not include the decay. Source: Loshchilov, Hutter, Decoupled weight decay
@@ -228,9 +226,7 @@ end
 ---@param options? {lr?: number, beta1?: number, beta2?: number, epsilon?: number, weight_decay?: number,
 ---  decay?: actor.Decay, clip_norm?: number, clip_value?: number} as adam's, except weight_decay, default 0.01
 ---@return actor.Optimiser
-function M.adamw(options)
-  return adam("adamw", options, 0.01)
-end
+function M.adamw(options) return adam("adamw", options, 0.01) end
 
 ---Returns whether the value is an optimiser's description.
 ---@param value any
@@ -300,9 +296,7 @@ end
 
 ---Returns whether the optimiser clips gradients.
 ---@return boolean
-function Optimiser:clips()
-  return (self.clip_norm or self.clip_value) ~= nil
-end
+function Optimiser:clips() return (self.clip_norm or self.clip_value) ~= nil end
 
 ---Returns the updates that a worker sends in place of `updates`, for the parameter server and its simulation.
 ---@param updates actor.param.Entry[] the result of `push`
@@ -438,9 +432,7 @@ end
 function Optimiser:__tostring()
   local parts = {}
   for name, value in util.pairs(self) do
-    if name == "decay" then
-      value = value.kind
-    end
+    if name == "decay" then value = value.kind end
     if name ~= "kind" then parts[#parts + 1] = ("%s=%s"):format(name, tostring(value)) end
   end
   return ("optim.%s{%s}"):format(self.kind, table.concat(parts, ", "))

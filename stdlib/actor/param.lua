@@ -134,9 +134,7 @@ end
 
 ---@param text string
 ---@return actor.param.Summary
-local function decoded_summary(text)
-  return assert(codec.decode(text))
-end
+local function decoded_summary(text) return assert(codec.decode(text)) end
 
 -- ---- the worker's side ----
 
@@ -201,9 +199,7 @@ function handlers.lost(run, id, entries, number)
   if run.lost then run.lost(id, entries) end
 end
 
-function handlers.state(run)
-  c.answer_state(run.tasks:state())
-end
+function handlers.state(run) c.answer_state(run.tasks:state()) end
 
 function handlers.finished(_, summary, index)
   node.status("") -- removes a progress bar drawn by `schedule`, which cannot remove the bar itself
@@ -300,9 +296,7 @@ end
 ---     param.train { net = net, batch = next_batch, pull = optim.sgd { lr = 0.1 }, stop = ... }
 ---@param options actor.param.Train
 ---@return actor.param.Summary
-function M.train(options)
-  return require("actor.param_train")(M, options)
-end
+function M.train(options) return require("actor.param_train")(M, options) end
 
 -- ---- the original names ----
 
@@ -323,16 +317,12 @@ M.register_stop = register("stop") ---@type fun(fn: function)
 
 ---Sets the `barrier` of the run that `param.start` begins. Raises when there is no such rule.
 ---@param rule string|function|table
-function M.register_barrier(rule)
-  register_barrier(rule)
-end
+function M.register_barrier(rule) register_barrier(rule) end
 
 ---Runs the parameter server with the functions from the register_ calls; see `param.run`.
 ---@param rule? string|function|table a barrier rule, instead of register_barrier's
 ---@return actor.param.Summary
-function M.start(rule, ...)
-  return M.run(gathered(rule, ...))
-end
+function M.start(rule, ...) return M.run(gathered(rule, ...)) end
 
 -- ---- values, from anywhere ----
 
@@ -342,28 +332,20 @@ end
 ---@param key actor.param.Key|actor.param.Key[]
 ---@return any value
 ---@return integer|table<integer, integer>|nil step
-function M.get(key)
-  return c.get(key)
-end
+function M.get(key) return c.get(key) end
 
 ---Sets the value of `key` on its server. Returns once the server has stored it.
 ---@param key actor.param.Key
 ---@param value any nil removes the key
-function M.set(key, value)
-  c.set(key, value)
-end
+function M.set(key, value) c.set(key, value) end
 
 ---Fetches the names of all keys, in order.
 ---@return actor.param.Key[]
-function M.keys()
-  return c.keys()
-end
+function M.keys() return c.keys() end
 
 ---Returns the number of live workers.
 ---@return integer
-function M.worker_num()
-  return node.size
-end
+function M.worker_num() return node.size end
 
 ---Changes the barrier rule of the current run, from the next decision on. For callbacks on shard 0 (schedule, stop,
 ---on_membership).

@@ -95,9 +95,7 @@ local function at_logit(x, beta)
 end
 
 -- S, the factor that normalises the probabilities of the lags 0 .. T.
-local function scale(p, r, T)
-  return p.u / (p.F * p.u - p.a * expm1((T - r) * p.l))
-end
+local function scale(p, r, T) return p.u / (p.F * p.u - p.a * expm1((T - r) * p.l)) end
 
 local bounds = {
   function(p, r, T)
@@ -135,9 +133,7 @@ end
 ---Computes the printed bound of the mean of gamma_t, in steps.
 ---@param o actor.psp.Setting
 ---@return number
-function M.mean_bound(o)
-  return bounds[1](point_of(o, "psp.mean_bound"), o.r, o.T)
-end
+function M.mean_bound(o) return bounds[1](point_of(o, "psp.mean_bound"), o.r, o.T) end
 
 ---Computes the printed bound of the mean of gamma_t^2, in steps^2.
 ---@param o actor.psp.Setting
@@ -203,16 +199,12 @@ end
 ---`f` it is the mean of gamma_t; without, f(s) = 1 as in the bound. The time grows with log T.
 ---@param o actor.psp.ExactSetting
 ---@return number
-function M.exact_mean(o)
-  return exact(o, 1, "psp.exact_mean")
-end
+function M.exact_mean(o) return exact(o, 1, "psp.exact_mean") end
 
 ---Computes the same sum as `exact_mean` with s^2 in place of s.
 ---@param o actor.psp.ExactSetting
 ---@return number
-function M.exact_second_moment(o)
-  return exact(o, 2, "psp.exact_second_moment")
-end
+function M.exact_second_moment(o) return exact(o, 2, "psp.exact_second_moment") end
 
 ---Returns the value of a below which the printed bound of the second moment is smaller than `exact_second_moment`
 ---without f, for T large against r: there r^2 (1-a)^2 + 2r (1-a) + 1 + a = r^2 + 4. nil for r = 0 and 1, which have no
@@ -288,9 +280,7 @@ function M.best_a(o)
   check_steps(o, fn)
   local moment = check_moment(o.moment, fn)
   if o.r == 0 then return { a = 0, F = 0, value = o.beta > 1 and 0 or moment, attained = false } end
-  local function value_at(x)
-    return bounds[moment](at_logit(x, o.beta), o.r, o.T)
-  end
+  local function value_at(x) return bounds[moment](at_logit(x, o.beta), o.r, o.T) end
   -- a from 1e-39 to 1 - 1e-39: wide enough for every beta and r up to 2^53.
   local low, high = -90, 90
   local x, value = golden_section(value_at, low, high)
@@ -336,9 +326,7 @@ function M.smallest_beta(o)
   check_steps(o, fn)
   check_share(o.F, "F", fn)
   local bound = bounds[check_moment(o.moment, fn)]
-  local function value_at(beta)
-    return bound(at_share(o.F, beta), o.r, o.T)
-  end
+  local function value_at(beta) return bound(at_share(o.F, beta), o.r, o.T) end
   -- From 750 / -log F on, a is 0 and larger samples change nothing.
   local most = math.max(1, math.min(largest, math.ceil(750 / -log(o.F))))
   local best = least_at(value_at, most)

@@ -149,9 +149,7 @@ function events.open(reader, id, step, time, released)
   worker.open = { step = step, released = released }
 end
 
-local function in_id_order(a, b)
-  return a.id < b.id
-end
+local function in_id_order(a, b) return a.id < b.id end
 
 -- Ends the current run at its stop time `stop`, nil if the file lacks it.
 function Reader:end_run(stop)
@@ -165,9 +163,7 @@ function Reader:end_run(stop)
   table.sort(run.workers, in_id_order)
 end
 
-function events.stop(reader, _, _, time)
-  reader:end_run(time)
-end
+function events.stop(reader, _, _, time) reader:end_run(time) end
 
 function Reader:begin_run(index, time)
   local runs = self.trace.runs

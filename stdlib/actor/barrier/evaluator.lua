@@ -37,13 +37,9 @@ local function begin_round()
   view._round = view._round + 1
 end
 
-local function is_id(worker)
-  return type(worker) == "number" and worker >= 0 and worker < 2 ^ 32
-end
+local function is_id(worker) return type(worker) == "number" and worker >= 0 and worker < 2 ^ 32 end
 
-local function is_step(step)
-  return type(step) == "number" and step >= 1 and step < 2 ^ 31
-end
+local function is_step(step) return type(step) == "number" and step >= 1 and step < 2 ^ 31 end
 
 local function evaluate(k)
   local slot = batch.waiting[k]

@@ -11,17 +11,13 @@ local M = {}
 
 ---Merges every push unchanged, however late it is.
 ---@return actor.param.Merge
-function M.all()
-  return { kind = "all" }
-end
+function M.all() return { kind = "all" } end
 
 ---Merges the mean of all pushes of a step when the barrier opens. This is synchronous training: an optimiser with a
 ---state (momentum, Adam) makes one update for each step of all workers. Works only with a BSP rule and an optimiser as
 ---`pull`. Under BSP a function as `pull` receives the pushes of a step together anyway.
 ---@return actor.param.Merge
-function M.mean()
-  return { kind = "mean" }
-end
+function M.mean() return { kind = "mean" } end
 
 ---Drops pushes more than `later_than` steps behind the newest push (Chen et al. 2016, for backup workers). `later_than`
 ---0 completes barrier.backup and barrier.ksync.

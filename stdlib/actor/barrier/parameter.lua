@@ -25,9 +25,7 @@ local kinds = {
 
 ---@param parameter actor.barrier.Parameter
 ---@return boolean
-function M.needed(parameter)
-  return parameter.default == nil and not parameter.optional
-end
+function M.needed(parameter) return parameter.default == nil and not parameter.optional end
 
 ---Checks `value`, an argument of the constructor `fn`, and returns it or its default. Raises an error for a wrong
 ---value.

@@ -20,13 +20,9 @@ local check = require("actor.check")
 local Rule = {}
 Rule.__index = Rule
 
-function Rule:__call(view)
-  return self.run(view)
-end
+function Rule:__call(view) return self.run(view) end
 
-function Rule:__tostring()
-  return self.name
-end
+function Rule:__tostring() return self.name end
 
 local M = {}
 
@@ -55,15 +51,11 @@ end
 
 ---@param fields table
 ---@return actor.barrier.Rule
-function M.new(fields)
-  return setmetatable(fields, Rule)
-end
+function M.new(fields) return setmetatable(fields, Rule) end
 
 ---@param value any
 ---@return boolean
-function M.is(value)
-  return type(value) == "table" and getmetatable(value) == Rule
-end
+function M.is(value) return type(value) == "table" and getmetatable(value) == Rule end
 
 ---Returns a rule unchanged, or makes a rule from a function: any completion may change its result.
 ---@param value actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?

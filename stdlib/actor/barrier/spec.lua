@@ -129,9 +129,7 @@ function M.read(path)
   return text, text and "@" .. path or message
 end
 
-local function callable(value)
-  return type(value) == "function" or rules.is(value)
-end
+local function callable(value) return type(value) == "function" or rules.is(value) end
 
 -- The rule `name` of the value that a file has returned, and the rule's title for messages. A file of one rule needs no
 -- name.

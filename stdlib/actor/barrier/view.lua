@@ -87,9 +87,7 @@ local arrays = {
 
 ---Returns the smallest number of completed steps among the seen workers; infinite when no worker is seen.
 ---@return number
-function View:min()
-  return self._lowest
-end
+function View:min() return self._lowest end
 
 ---Returns the greatest number of completed steps among the seen workers; minus infinity when no worker is seen.
 ---@return number
@@ -216,9 +214,7 @@ end
 ---@param view actor.barrier.View
 ---@param rule actor.barrier.Rule
 ---@return actor.barrier.View sample
-function M.open_sample(view, rule)
-  return view._samples[rule] or new_sample(view, rule)
-end
+function M.open_sample(view, rule) return view._samples[rule] or new_sample(view, rule) end
 
 ---Draws the sample of the waiting worker from `view` if a draw is due. Returns whether there is a new sample (between
 ---two polls there is none).

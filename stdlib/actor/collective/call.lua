@@ -135,9 +135,7 @@ setmetatable(Pending, check.strict("pending:"))
 
 ---Returns whether the collective is done, so that `wait` returns at once.
 ---@return boolean
-function Pending:test()
-  return self.ended ~= nil or c.test(self.raw)
-end
+function Pending:test() return self.ended ~= nil or c.test(self.raw) end
 
 ---Waits for the end of the collective, and returns the result of the blocking call. Further calls return the same
 ---result.

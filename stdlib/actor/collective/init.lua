@@ -102,9 +102,7 @@ function Group:alltoall(value, options) return tensors.alltoall(self.number, val
 
 ---Returns this worker's place in the group, from 0; nil when it is not a member.
 ---@return integer|nil
-function Group:rank()
-  return (c.members(self.number))
-end
+function Group:rank() return (c.members(self.number)) end
 
 ---Returns the number of live workers in the group.
 ---@return integer

@@ -28,9 +28,7 @@ setmetatable(Table, check.strict("table:", "group", "name"))
 
 local function by_remainder(id, n) return id % n end
 
-local function check_id(id, fn)
-  check.integer(id, "id", fn, -largest_id, largest_id)
-end
+local function check_id(id, fn) check.integer(id, "id", fn, -largest_id, largest_id) end
 
 ---@class actor.TableOptions
 ---@field combiner? "sum"|"mean"|"min"|"max"|"prod"|fun(a: any, b: any): any default "sum". A function returns the
@@ -63,9 +61,7 @@ end
 
 ---@param value any
 ---@return boolean
-function M.is_table(value)
-  return type(value) == "table" and getmetatable(value) == Table
-end
+function M.is_table(value) return type(value) == "table" and getmetatable(value) == Table end
 
 -- Raises if the table is shared: then its partitions may change only under locks.
 local function check_own(self, fn)
@@ -128,9 +124,7 @@ end
 
 ---Returns the ids of this rank's partitions, in order.
 ---@return integer[]
-function Table:ids()
-  return util.sorted_keys(self.parts)
-end
+function Table:ids() return util.sorted_keys(self.parts) end
 
 ---Returns the number of this rank's partitions.
 ---@return integer

@@ -57,9 +57,7 @@ end
 ---@param parcel actor.TableParcel
 ---@param i integer
 ---@return number
-function M.weight(parcel, i)
-  return parcel.weights and parcel.weights[i] or 1
-end
+function M.weight(parcel, i) return parcel.weights and parcel.weights[i] or 1 end
 
 ---@param values table<integer, any>
 ---@param weights table<integer, number>
@@ -179,9 +177,7 @@ end
 ---@return table|nil parcels by place from 1; nothing for this rank itself
 ---@return string? message
 ---@return string? code
-function M.finish(pending)
-  return c.wait(pending)
-end
+function M.finish(pending) return c.wait(pending) end
 
 ---The first failed rank, and its reason. Every rank has a parcel of each rank, so all get the same result.
 ---@param parcels actor.TableParcel[]

@@ -46,13 +46,9 @@ local function part_of(rows, n, r)
   return r * each + math.min(r, longer), each + (r < longer and 1 or 0)
 end
 
-local function rows_of(t)
-  return t.ndim == 0 and 1 or t.shape[1]
-end
+local function rows_of(t) return t.ndim == 0 and 1 or t.shape[1] end
 
-local function as_rows(t)
-  return t.ndim == 0 and t:reshape(1) or t
-end
+local function as_rows(t) return t.ndim == 0 and t:reshape(1) or t end
 
 -- "float32[*,3]": the layout that ranks must agree on when first dimensions may differ.
 local function row_layout(t)
@@ -87,9 +83,7 @@ local function everywhere(n, value)
 end
 
 -- An array with field n and a value only at place `i` (from 0).
-local function only(n, i, value)
-  return { n = n, [i + 1] = value }
-end
+local function only(n, i, value) return { n = n, [i + 1] = value } end
 
 local function same(result) return result end
 

@@ -107,9 +107,7 @@ end
 
 ---Returns the number of batches in all epochs.
 ---@return number
-function Batches:count()
-  return self.per_epoch * self.epochs
-end
+function Batches:count() return self.per_epoch * self.epochs end
 
 local function check_number(self, number, fn)
   check.integer(number, "number", fn, 1, min(self:count(), 2 ^ 53))

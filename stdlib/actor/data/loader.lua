@@ -15,9 +15,7 @@ local Loader = {}
 Loader.__index = Loader
 setmetatable(Loader, check.strict("loader:", "_held"))
 
-local function is_rows(value)
-  return ffi.istype("ah_rows", value)
-end
+local function is_rows(value) return ffi.istype("ah_rows", value) end
 
 local function sources_of(set)
   if is_rows(set) or base.is_tensor(set) then return { set } end

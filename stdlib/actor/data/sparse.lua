@@ -18,14 +18,10 @@ end
 ---Makes rows of their parts, without a check or a copy.
 ---@param parts {n: integer, width: integer, starts: actor.Tensor, columns: actor.Tensor, values: actor.Tensor}
 ---@return actor.data.SparseRows
-function M.new(parts)
-  return setmetatable(parts, SparseRows)
-end
+function M.new(parts) return setmetatable(parts, SparseRows) end
 
 ---@param value any
 ---@return boolean
-function M.is(value)
-  return getmetatable(value) == SparseRows
-end
+function M.is(value) return getmetatable(value) == SparseRows end
 
 return M

@@ -13,9 +13,7 @@ local function waited(node, cause)
   return sum
 end
 
-local function share(node)
-  return (node.seconds or 0) > 0 and waited(node) / node.seconds or 0
-end
+local function share(node) return (node.seconds or 0) > 0 and waited(node) / node.seconds or 0 end
 
 --- Describes the current activity of a node and its duration: "waiting 120 ms for server", "computing 2.1 s".
 ---@param node table
@@ -54,9 +52,7 @@ local orders = {
 
 --- The names of columns that `table` can sort by.
 ---@return string[]
-function M.orders()
-  return util.sorted_keys(orders)
-end
+function M.orders() return util.sorted_keys(orders) end
 
 ---Explains why a command about nodes refuses these words or this order; nil if it takes them.
 ---@param words string[] beside the flags

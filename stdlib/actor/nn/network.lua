@@ -30,9 +30,7 @@ M.Network = Network
 local rows_at_once = 256
 M.rows_at_once = rows_at_once
 
-local function run_seed()
-  return package.preload["actor.c.node"] and require("actor").seed or 0
-end
+local function run_seed() return package.preload["actor.c.node"] and require("actor").seed or 0 end
 
 -- Makes the tensors that a layer declares as its state.
 local function make_state(layer, dtype)
@@ -158,9 +156,7 @@ end
 ---table for several inputs
 ---@param training? boolean true: dropout is active, and normalisation updates its statistics
 ---@return actor.Tensor
-function Network:forward(x, training)
-  return run(self, x, training or false, #self.steps)
-end
+function Network:forward(x, training) return run(self, x, training or false, #self.steps) end
 
 -- Adds a gradient to the sum of gradients that step `i` has received.
 local function collect(self, i, dy, slopes)
@@ -206,9 +202,7 @@ end
 ---@param dy actor.Tensor the gradient of the output
 ---@param first? boolean true: the gradient of the input is not needed
 ---@return actor.Tensor? dx a table of tensors for several inputs
-function Network:backward(dy, first)
-  return back(self, dy, first or false, #self.steps)
-end
+function Network:backward(dy, first) return back(self, dy, first or false, #self.steps) end
 
 -- The step before a final softmax, because the cross-entropy computes the softmax itself; else the last step.
 local function scores_step(self, loss)
@@ -392,9 +386,7 @@ end
 ---Trains for some epochs of shuffled batches.
 ---@param options actor.nn.Fit
 ---@return actor.nn.Epoch[] history
-function Network:fit(options)
-  return require("actor.nn.fit")(self, options)
-end
+function Network:fit(options) return require("actor.nn.fit")(self, options) end
 
 function Network.__tostring(self) return self:summary() end
 

@@ -97,9 +97,7 @@ end
 ---catches the error. Every ctx (actor.peer.Context) has id, step, rank, size, owns(key), updates, seconds and workers.
 ---@param run actor.peer.Run
 ---@return actor.peer.Summary
-function M.run(run)
-  return engine.run(run)
-end
+function M.run(run) return engine.run(run) end
 
 -- Tensors that `get` has returned without a copy. An entry lasts while other code uses the tensor, or until a
 -- collection.
@@ -168,15 +166,11 @@ M.register_stop = register("stop") ---@type fun(fn: function)
 
 ---Sets the `barrier` of the run that `peer.start` begins. Raises when there is no such rule.
 ---@param rule string|function|table
-function M.register_barrier(rule)
-  register_barrier(rule)
-end
+function M.register_barrier(rule) register_barrier(rule) end
 
 ---Runs the engine with the functions from the register_ calls; see `peer.run`.
 ---@param rule? string|function|table a barrier rule, instead of register_barrier's
 ---@return actor.peer.Summary
-function M.start(rule, ...)
-  return M.run(gathered(rule, ...))
-end
+function M.start(rule, ...) return M.run(gathered(rule, ...)) end
 
 return M

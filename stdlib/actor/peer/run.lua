@@ -282,9 +282,7 @@ end
 
 ---Whether a run is in progress.
 ---@return boolean
-function M.running()
-  return events.in_run("peer.run")
-end
+function M.running() return events.in_run("peer.run") end
 
 ---@param spec string|function|table
 ---@param options? {load: function}

@@ -54,9 +54,7 @@ local M = {}
 ---Draws lines, steps or points over x, with confidence bands or error bars.
 ---@param options actor.plot.LineOptions
 ---@return string svg
-function M.line(options)
-  return line.line(options)
-end
+function M.line(options) return line.line(options) end
 
 ---@class actor.plot.CdfOptions : actor.plot.Options
 ---@field series? {name?: string, samples?: number[], values?: number[], counts?: number[], look?: integer}[] samples, or the values of a
@@ -66,9 +64,7 @@ end
 ---Draws cumulative distributions: the share of samples at or below x. Markers are at the quartiles.
 ---@param options actor.plot.CdfOptions
 ---@return string svg
-function M.cdf(options)
-  return cdf.cdf(options)
-end
+function M.cdf(options) return cdf.cdf(options) end
 
 ---@class actor.plot.BarOptions : actor.plot.Options
 ---@field categories string[]
@@ -80,9 +76,7 @@ end
 ---Draws bars over categories, several series beside each other, with error bars.
 ---@param options actor.plot.BarOptions
 ---@return string svg
-function M.bars(options)
-  return bars.bars(options)
-end
+function M.bars(options) return bars.bars(options) end
 
 ---Writes a figure to a file. A regular file is replaced atomically and keeps its content on failure. Other files
 ---(/dev/stdout, a pipe) are written in place.

@@ -109,9 +109,7 @@ local function entries_of(all, references)
   return entries
 end
 
-local function number(value)
-  return ("%.6g"):format(value)
-end
+local function number(value) return ("%.6g"):format(value) end
 
 local function describe(o, all, kind)
   local parts = { kind .. (" of %d series."):format(#all) }

@@ -38,9 +38,7 @@ end
 
 M.numbers = numbers
 
-local function finite(value)
-  return value - value == 0
-end
+local function finite(value) return value - value == 0 end
 
 M.finite = finite
 
@@ -83,9 +81,7 @@ function M.points(s, name, fn, x_log, y_log)
 end
 
 -- "3 points" or "1 point".
-local function count_text(n, what)
-  return ("%d %s%s"):format(n, what, n == 1 and "" or "s")
-end
+local function count_text(n, what) return ("%d %s%s"):format(n, what, n == 1 and "" or "s") end
 
 ---Makes notes about omitted points.
 ---@param all actor.plot.Points[]

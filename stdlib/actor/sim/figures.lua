@@ -99,9 +99,7 @@ end
 ---Returns the default kind of plot.
 ---@param varied string[] names of the varied options
 ---@return string
-function M.default_kind(varied)
-  return #varied > 0 and "mean" or "cdf"
-end
+function M.default_kind(varied) return #varied > 0 and "mean" or "cdf" end
 
 local function no_axis(name, value, kind)
   return ("--plot %s draws against --sweep %s, whose values are no numbers ('%s'): give --plot cdf, which has a line for each")

@@ -128,9 +128,7 @@ end
 ---@param sorted number[]
 ---@param q number 0 .. 1
 ---@return number
-function M.quantile(sorted, q)
-  return sorted[math.max(1, math.ceil(q * #sorted))]
-end
+function M.quantile(sorted, q) return sorted[math.max(1, math.ceil(q * #sorted))] end
 
 local lazy = { sweep = true, summary = true, table = true, figures = true, replay = true, train = true, pool = true, paper = true, modules = true }
 

@@ -10,9 +10,7 @@ local endings = { ".lua", "/init.lua" }
 
 local folder = "" -- of the last loaded rule file
 
-local function folder_of(path)
-  return path:match("^(.*/)") or ""
-end
+local function folder_of(path) return path:match("^(.*/)") or "" end
 
 -- The file and text of a module that a file in `beside` requires. A name must not leave the folder.
 local function find(name, beside)
@@ -82,8 +80,6 @@ end
 ---text, so it misses names built at run time.
 ---@param path string
 ---@return string[]
-function M.of(path)
-  return add_modules(util.read(path) or "", folder_of(path), {}, {})
-end
+function M.of(path) return add_modules(util.read(path) or "", folder_of(path), {}, {}) end
 
 return M

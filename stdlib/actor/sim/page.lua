@@ -28,9 +28,7 @@ nav ul { padding: 0; }
 
 local escapes = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }
 
-local function escaped(text)
-  return (tostring(text):gsub('[&<>"]', escapes))
-end
+local function escaped(text) return (tostring(text):gsub('[&<>"]', escapes)) end
 
 ---Counts the plots of the sections.
 ---@param sections table[]

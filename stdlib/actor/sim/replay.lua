@@ -24,9 +24,7 @@ end
 ---Returns the duration of the run in seconds.
 ---@param run actor.trace.Run
 ---@return number
-function M.seconds(run)
-  return run.stop or run.last
-end
+function M.seconds(run) return run.stop or run.last end
 
 ---Returns the nodes of a run in the simulator's form, in order of their joins.
 ---@param run actor.trace.Run

@@ -38,9 +38,7 @@ end
 ---Lists every combination of values; the first name changes slowest.
 ---@param vary {[1]: string, [2]: (string|number)[]}[]
 ---@return table<string, string|number>[]
-function M.points(vary)
-  return combine(vary, 1, {}, {})
-end
+function M.points(vary) return combine(vary, 1, {}, {}) end
 
 ---Returns a rule's text at a point: the sweep's `beta` there replaces `{beta}`. Other braces stay.
 ---@param template string

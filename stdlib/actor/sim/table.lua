@@ -36,9 +36,7 @@ end
 
 local function json_cell(value)
   if value == nil then return "null" end
-  if type(value) == "number" then
-    return (value - value == 0) and number_text(value) or "null"
-  end
+  if type(value) == "number" then return (value - value == 0) and number_text(value) or "null" end
   return '"' .. tostring(value):gsub('[%c"\\]', function(letter) return ("\\u%04x"):format(letter:byte()) end) .. '"'
 end
 
@@ -211,9 +209,7 @@ end
 
 ---Adds a row.
 ---@param row table
-function Table:add(row)
-  self:write(self.format.line(row, self.columns))
-end
+function Table:add(row) self:write(self.format.line(row, self.columns)) end
 
 ---Completes the table: the file gets its name.
 function Table:finish()

@@ -100,15 +100,11 @@ end
 ---@param id integer
 ---@param step integer number of completed steps
 ---@return actor.Rng
-function M.rng_of(seed, id, step)
-  return rng(seed, (id + 1) * 2 ^ 24 + step)
-end
+function M.rng_of(seed, id, step) return rng(seed, (id + 1) * 2 ^ 24 + step) end
 
 local on = {} -- handlers by event; the events join, start and finish need none
 
-function on.leave(self, id)
-  self.pending[id] = nil
-end
+function on.leave(self, id) self.pending[id] = nil end
 
 function on.release(self, id, step)
   self.pending[id] = self.model.gradient(self.params, id, step, M.rng_of(self.setup.seed, id, step))

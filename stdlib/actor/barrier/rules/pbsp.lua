@@ -16,8 +16,6 @@ local M = {
 ---@param beta integer
 ---@param options? {resample: "event"|"sticky"|{poll: number}}
 ---@return actor.barrier.Rule
-function M.make(beta, options)
-  return sample.make(beta, bsp.make(), options)
-end
+function M.make(beta, options) return sample.make(beta, bsp.make(), options) end
 
 return M

@@ -17,8 +17,6 @@ local M = {
 ---@param s integer
 ---@param options? {resample: "event"|"sticky"|{poll: number}}
 ---@return actor.barrier.Rule
-function M.make(beta, s, options)
-  return sample.make(beta, ssp.make(s), options)
-end
+function M.make(beta, s, options) return sample.make(beta, ssp.make(s), options) end
 
 return M

@@ -32,9 +32,7 @@ return function(options)
   end
 
   -- The nth entry (from 0) of node `id`.
-  local function entry_of(id, n)
-    return (id % nodes + n * nodes) % (rows * columns)
-  end
+  local function entry_of(id, n) return (id % nodes + n * nodes) % (rows * columns) end
 
   return {
     init = function(rng, setup)
@@ -84,8 +82,6 @@ return function(options)
       end
       return sum / (rows * columns) / 2
     end,
-    rate = function(updates, count)
-      return 1 / count / math.sqrt(1 + updates / (100 * count))
-    end,
+    rate = function(updates, count) return 1 / count / math.sqrt(1 + updates / (100 * count)) end,
   }
 end

@@ -62,8 +62,6 @@ return function(options)
     -- `nodes` updates are in flight at the same time, so training converges if the sum of their rates is below a limit:
     -- 2 under bsp, somewhat more under asp. The default is near the limit, where the rules differ: the loss gets noisy
     -- first under a rule that never waits.
-    rate = function(updates, nodes)
-      return 1.6 / nodes / math.sqrt(1 + updates / (20 * nodes))
-    end,
+    rate = function(updates, nodes) return 1.6 / nodes / math.sqrt(1 + updates / (20 * nodes)) end,
   }
 end

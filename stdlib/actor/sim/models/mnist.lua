@@ -40,14 +40,8 @@ return function(options)
       params.weight:axpy_(-scale, update.weight)
       params.bias:axpy_(-scale, update.bias)
     end,
-    loss = function()
-      return (nn.cross_entropy(net:forward(test_images), test_classes))
-    end,
-    accuracy = function()
-      return model:accuracy(test_images, test_classes)
-    end,
-    rate = function(updates, count)
-      return 1 / count / math.sqrt(1 + updates / (20 * count))
-    end,
+    loss = function() return (nn.cross_entropy(net:forward(test_images), test_classes)) end,
+    accuracy = function() return model:accuracy(test_images, test_classes) end,
+    rate = function(updates, count) return 1 / count / math.sqrt(1 + updates / (20 * count)) end,
   }
 end
