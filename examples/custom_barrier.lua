@@ -3,9 +3,7 @@
 local actor = require "actor"
 local param, tensor = actor.param, actor.tensor
 
-local function near_the_median(view)
-  return view.step <= view:quantile(0.5) + 2
-end
+local function near_the_median(view) return view.step <= view:quantile(0.5) + 2 end
 
 local furthest = 0
 

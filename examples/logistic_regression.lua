@@ -41,9 +41,7 @@ local rng, swapped = actor.rng(actor.seed, actor.id), false
 
 local summary = param.train {
   net = net,
-  batch = function()
-    return rows(rng:int(1, x.n - batch + 1), batch)
-  end,
+  batch = function() return rows(rng:int(1, x.n - batch + 1), batch) end,
   pull = actor.optim.sgd { lr = opt.lr },
   stop = function(ctx)
     if not swapped and ctx.updates >= opt.updates / 2 then

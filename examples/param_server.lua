@@ -14,9 +14,7 @@ param.register_schedule(function(workers)
   return tasks
 end)
 
-param.register_push(function(_, entries)
-  return { { entries[1][1], 1 } }
-end)
+param.register_push(function(_, entries) return { { entries[1][1], 1 } } end)
 
 param.register_pull(function(updates)
   local values = {}

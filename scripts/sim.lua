@@ -155,9 +155,7 @@ local function jobs_of(text)
   return n and n % 1 == 0 and n >= 1 and n <= 1024 and n or nil
 end
 
-local function path_of(path)
-  return path == "-" and "/dev/stdout" or path
-end
+local function path_of(path) return path == "-" and "/dev/stdout" or path end
 
 local outputs = { "csv", "json", "svg", "png" }
 

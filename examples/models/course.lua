@@ -25,9 +25,7 @@ function M.root_of_mean(squares, entries)
   return math.sqrt(total:get(1) / total:get(2))
 end
 
-function Course:start()
-  self.began, self.squares = actor.now(), 0
-end
+function Course:start() self.began, self.squares = actor.now(), 0 end
 
 function Course:begin_update() self.at = actor.now() end
 

@@ -74,9 +74,7 @@ local function complain(file, line, text)
   print(("%s:%d: %s"):format(file, line, text))
 end
 
-local function within(path, folder)
-  return path:sub(1, #folder + 1) == folder .. "/"
-end
+local function within(path, folder) return path:sub(1, #folder + 1) == folder .. "/" end
 
 local function folder_of(path)
   local best

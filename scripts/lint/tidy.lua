@@ -27,9 +27,7 @@ local function write(path, text)
   file:close()
 end
 
-local function quote(text)
-  return "'" .. text:gsub("'", "'\\''") .. "'"
-end
+local function quote(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
 -- path -> digest, computed by one process for all files.
 local function digests(paths)
