@@ -60,9 +60,7 @@ local M = {}
 ---@field private where string
 ---@field private gate actor.StepGate|nil
 ---@field private apart boolean the lock is released between gradient and update
-local Averaging = {}
-Averaging.__index = Averaging
-setmetatable(Averaging, check.strict("average:"))
+local Averaging = check.class("average:")
 
 local peer_choices = { "all", "ring", "random" }
 

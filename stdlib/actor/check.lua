@@ -53,6 +53,17 @@ local wrong = M.wrong
 ---@return table
 M.strict = spelling.strict
 
+---Makes a class: the metatable of objects whose methods are its functions. Reads of unknown fields raise as for
+---`strict`.
+---@param owner string
+---@param ... string
+---@return table
+function M.class(owner, ...)
+  local made = setmetatable({}, M.strict(owner, ...))
+  made.__index = made
+  return made
+end
+
 ---Raises unless `value` has type `kind` (as `type` spells it).
 ---@param value any
 ---@param kind string

@@ -38,9 +38,7 @@ local c = require("actor.c.checkpoint")
 ---@field private calls integer calls of `save`, including those before a resume
 ---@field private registered? boolean SIGTERM waits for its next save
 ---@field private last number time of the last save
-local Checkpoint = {}
-Checkpoint.__index = Checkpoint
-setmetatable(Checkpoint, check.strict("checkpoint:", "steps", "seconds", "dir", "registered"))
+local Checkpoint = check.class("checkpoint:", "steps", "seconds", "dir", "registered")
 
 local M = {}
 

@@ -41,9 +41,7 @@ local Rows = ffi.metatype("ah_rows", {
 ---@field n integer
 ---@field images actor.data.Rows
 ---@field labels actor.data.Rows
-local Set = {}
-Set.__index = Set
-setmetatable(Set, check.strict("set:"))
+local Set = check.class("set:")
 
 ---Returns the images and the classes of the samples at these positions.
 ---@param positions integer[]|actor.data.Positions

@@ -26,9 +26,7 @@ local M = {}
 ---@field values "raw"|"fp16"|"int8" the encoding of values
 ---@field block? integer int8: elements of a block
 ---@field feedback? boolean error feedback; nil: on for topk and int8, which drop a large part
-local Filter = {}
-Filter.__index = Filter
-setmetatable(Filter, check.strict("filter:", "count", "fraction", "block", "feedback", "values"))
+local Filter = check.class("filter:", "count", "fraction", "block", "feedback", "values")
 
 local kinds = { raw = true, fp16 = true, int8 = true }
 

@@ -30,7 +30,7 @@ local function definition(line)
   if line:find("^return function") then return "M", "", "", line:match("%b()") end
 end
 
-local objects = {} -- the classes of scripts' objects, in lower case: classes with check.strict
+local objects = {} -- the classes of scripts' objects, in lower case: those with check.class or check.strict
 
 local function short(module) return (module:gsub("^actor%.", "")) end
 
@@ -106,7 +106,7 @@ function Reader:line(line)
   end
   local block = self.block
   self.block = {}
-  local object = line:match("setmetatable%((%u%w*), check%.strict")
+  local object = line:match("^local (%u%w*) = check%.class") or line:match("setmetatable%((%u%w*), check%.strict")
   if object then objects[object:lower()] = true end
   local variable, module = line:match('^local ([%w_]+) = require%("(actor[%w_.]*)"%)')
   if variable then self.required[variable] = module end

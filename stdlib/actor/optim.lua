@@ -35,9 +35,7 @@ local M = {}
 ---@field decay? actor.Decay
 ---@field clip_norm? number
 ---@field clip_value? number
-local Optimiser = {}
-Optimiser.__index = Optimiser
-setmetatable(Optimiser, check.strict("optimiser:", "decay", "clip_norm", "clip_value"))
+local Optimiser = check.class("optimiser:", "decay", "clip_norm", "clip_value")
 
 local kinds = enum("AH_OPTIMISER_KIND", "add sgd adagrad adam rmsprop adamw")
 local decay_kinds = enum("AH_DECAY_KIND", "step exponential inverse_time cosine")

@@ -11,9 +11,7 @@ local terminal = command or require("actor.c.node")
 ---@field private label string
 ---@field private began number
 ---@field private shown number
-local Progress = {}
-Progress.__index = Progress
-setmetatable(Progress, check.strict("progress:"))
+local Progress = check.class("progress:")
 
 ---@class actor.progress
 local M = {}

@@ -129,9 +129,7 @@ function M.report_loss(call)
 end
 
 ---@class actor.PendingCollective a collective in the background, while the script runs
-local Pending = {}
-Pending.__index = Pending
-setmetatable(Pending, check.strict("pending:"))
+local Pending = check.class("pending:")
 
 ---Returns whether the collective is done, so that `wait` returns at once.
 ---@return boolean

@@ -9,9 +9,7 @@ local calls = require("actor.collective.call")
 local tensors = require("actor.collective.tensors")
 
 ---@class actor.Collectives operations of one group; the operations of `actor.collective` itself include all workers
-local Group = {}
-Group.__index = Group
-setmetatable(Group, check.strict("group:"))
+local Group = check.class("group:")
 
 ---Waits until every live worker has made this call.
 ---@param options? actor.CollectiveOptions

@@ -18,9 +18,7 @@ local tensor = require("actor.tensor")
 ---@field tables actor.Table[] internal: the rotated tables
 ---@field slices integer
 ---@field bound number|nil seconds
-local Rotator = {}
-Rotator.__index = Rotator
-setmetatable(Rotator, check.strict("rotator:"))
+local Rotator = check.class("rotator:")
 
 local M = {}
 

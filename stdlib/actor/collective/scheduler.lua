@@ -14,9 +14,7 @@ local parcels = require("actor.collective.table_parcels")
 local sharing = require("actor.collective.table_sharing")
 
 ---@class actor.Scheduler
-local Scheduler = {}
-Scheduler.__index = Scheduler
-setmetatable(Scheduler, check.strict("scheduler:"))
+local Scheduler = check.class("scheduler:")
 
 local M = {}
 

@@ -22,9 +22,7 @@ local largest_id = 2 ^ 53
 ---@field partitioner fun(id: integer, n: integer): integer internal
 ---@field bounded? fun(ids: integer[]): fun(): integer? internal: iterates over ids until a rotator's time bound
 ---@field sharing table|nil internal: the state of sharing, between a regroup() and its end
-local Table = {}
-Table.__index = Table
-setmetatable(Table, check.strict("table:", "group", "name"))
+local Table = check.class("table:", "group", "name")
 
 local function by_remainder(id, n) return id % n end
 

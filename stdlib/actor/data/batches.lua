@@ -66,9 +66,7 @@ local function as_positions(array, fn)
 end
 
 ---@class actor.data.Batches
-local Batches = {}
-Batches.__index = Batches
-setmetatable(Batches, check.strict("batches:", "of"))
+local Batches = check.class("batches:", "of")
 
 local kinds = {
   n = "number?", of = "cdata?", size = "number", epochs = "number?", seed = "number?", shuffle = "boolean?", drop_last = "boolean?",

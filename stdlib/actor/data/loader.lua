@@ -11,9 +11,7 @@ local fn = "data.loader"
 local M = {}
 
 ---@class actor.data.Loader
-local Loader = {}
-Loader.__index = Loader
-setmetatable(Loader, check.strict("loader:", "_held"))
+local Loader = check.class("loader:", "_held")
 
 local function is_rows(value) return ffi.istype("ah_rows", value) end
 

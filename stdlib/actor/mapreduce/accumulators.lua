@@ -14,9 +14,7 @@ local adding -- additions of the present task, by number
 ---@field private number integer
 ---@field private sum any
 ---@field private combine fun(a: any, b: any): any
-local Accumulator = {}
-Accumulator.__index = Accumulator
-setmetatable(Accumulator, check.strict("accumulator:"))
+local Accumulator = check.class("accumulator:")
 
 local function plus(a, b) return a + b end
 

@@ -6,9 +6,7 @@ local codec = require("actor.codec")
 ---@class actor.mapreduce.Broadcast
 ---@field private content any
 ---@field hash string 16 hexadecimal digits
-local Broadcast = {}
-Broadcast.__index = Broadcast
-setmetatable(Broadcast, check.strict("broadcast:"))
+local Broadcast = check.class("broadcast:")
 
 local M = {}
 

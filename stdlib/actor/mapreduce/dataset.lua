@@ -20,9 +20,7 @@ local node = require("actor.c.node")
 ---@field storage? "memory"|"disk" where the rows are stored (persist.lua)
 ---@field stage? actor.mapreduce.Stage the stage that made the stored rows
 ---@field hold? userdata keeps the stored rows (releases.lua)
-local Dataset = {}
-Dataset.__index = Dataset
-setmetatable(Dataset, check.strict("dataset:", "partitions", "storage"))
+local Dataset = check.class("dataset:", "partitions", "storage")
 
 function Dataset:__tostring()
   return ("dataset %d (%s, %s)"):format(self.id, self.op, self.where)

@@ -15,9 +15,7 @@ local M = {}
 ---@field state table<string, actor.Tensor> state of layers beside their weights: running means, dropout's batch counts
 ---@field flat_params actor.Tensor all parameters in one tensor of one dimension
 ---@field flat_grads actor.Tensor their gradients
-local Network = {}
-Network.__index = Network
-setmetatable(Network, check.strict("network:"))
+local Network = check.class("network:")
 
 M.Network = Network
 

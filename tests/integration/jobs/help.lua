@@ -16,7 +16,9 @@ for module in actor.pairs(core.library()) do
   local text = module:find("^actor") and core.library_text(module)
   if text then
     texts[#texts + 1] = text
-    for class in text:gmatch("setmetatable%((%u%w*), check%.strict") do classes[class] = true end
+    for _, form in ipairs { "\nlocal (%u%w*) = check%.class", "setmetatable%((%u%w*), check%.strict" } do
+      for class in text:gmatch(form) do classes[class] = true end
+    end
   end
   local name = module:match("^actor%.([%w_]+)$")
   local value = name and name ~= "iteration" and require(module)

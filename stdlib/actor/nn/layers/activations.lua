@@ -19,9 +19,7 @@ local functions = {
 }
 
 ---@class actor.nn.Activation: actor.nn.Layer
-local Activation = {}
-Activation.__index = Activation
-setmetatable(Activation, check.strict("layer:", "state", "weights"))
+local Activation = check.class("layer:", "state", "weights")
 
 ---Applies the function to each element.
 ---@param x actor.Tensor
@@ -50,9 +48,7 @@ function Activation:backward(dy)
 end
 
 ---@class actor.nn.Softmax: actor.nn.Layer
-local Softmax = {}
-Softmax.__index = Softmax
-setmetatable(Softmax, check.strict("layer:", "state", "weights"))
+local Softmax = check.class("layer:", "state", "weights")
 
 ---Makes each row (the last dimension) positive with sum 1.
 ---@param x actor.Tensor (rows, ..., classes)

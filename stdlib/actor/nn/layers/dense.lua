@@ -10,9 +10,7 @@ local api, C = base.api, require("ffi").C
 local M = {}
 
 ---@class actor.nn.Linear: actor.nn.Layer
-local Linear = {}
-Linear.__index = Linear
-setmetatable(Linear, check.strict("layer:", "state"))
+local Linear = check.class("layer:", "state")
 
 M.options = {
   act = "string?", init = "string|number|function?", bias = "boolean?", l1 = "number?", l2 = "number?",

@@ -61,9 +61,7 @@ end
 -- ---- Convolution ----
 
 ---@class actor.nn.Conv2d: actor.nn.Layer
-local Conv2d = {}
-Conv2d.__index = Conv2d
-setmetatable(Conv2d, check.strict("layer:", "state"))
+local Conv2d = check.class("layer:", "state")
 
 local conv_options = {
   [1] = "number", [2] = "number", [3] = "number", [4] = "number",
@@ -144,9 +142,7 @@ end
 -- ---- Pooling ----
 
 ---@class actor.nn.Pool2d: actor.nn.Layer
-local Pool2d = {}
-Pool2d.__index = Pool2d
-setmetatable(Pool2d, check.strict("layer:", "state", "weights"))
+local Pool2d = check.class("layer:", "state", "weights")
 
 local pool_options = {
   [1] = "number", [2] = "number", stride = "number|table?", padding = "string?", name = "string?",

@@ -10,9 +10,7 @@ local api = base.api
 local M = {}
 
 ---@class actor.nn.Normalisation: actor.nn.Layer
-local Normalisation = {}
-Normalisation.__index = Normalisation
-setmetatable(Normalisation, check.strict("layer:"))
+local Normalisation = check.class("layer:")
 
 local options_of = { decay = "number?", epsilon = "number?", affine = "boolean?", name = "string?" }
 
@@ -102,9 +100,7 @@ end
 -- ---- Dropout ----
 
 ---@class actor.nn.Dropout: actor.nn.Layer
-local Dropout = {}
-Dropout.__index = Dropout
-setmetatable(Dropout, check.strict("layer:", "weights"))
+local Dropout = check.class("layer:", "weights")
 
 local dropout_options = { seed = "number?", name = "string?" }
 

@@ -7,13 +7,7 @@ local weights = require("actor.nn.weights")
 
 local api, C = base.api, require("ffi").C
 local M = {}
-
--- Makes the class of a layer; `...` are the fields that a layer may lack.
-local function class(...)
-  local made = {}
-  made.__index = made
-  return setmetatable(made, check.strict("layer:", ...))
-end
+local class = check.class
 
 local function elements(shape)
   local count = 1
@@ -24,7 +18,7 @@ end
 -- ---- Flatten ----
 
 ---@class actor.nn.Flatten: actor.nn.Layer
-local Flatten = class("state", "weights")
+local Flatten = class("layer:", "state", "weights")
 
 ---Makes a layer that reshapes each sample into a vector. The result shares the memory of a contiguous input.
 ---@param shape integer[]
@@ -46,7 +40,7 @@ end
 -- ---- Embedding ----
 
 ---@class actor.nn.Embedding: actor.nn.Layer
-local Embedding = class("state")
+local Embedding = class("layer:", "state")
 
 local embedding_options = { init = "string|number|function?", l1 = "number?", l2 = "number?", name = "string?" }
 
@@ -94,7 +88,7 @@ local function check_shapes(shapes, fn)
 end
 
 ---@class actor.nn.Add: actor.nn.Layer
-local Add = class("state", "weights")
+local Add = class("layer:", "state", "weights")
 
 ---Makes a layer that adds its inputs, which have equal shapes.
 ---@param shapes integer[][]
@@ -124,7 +118,7 @@ function Add:backward(dy)
 end
 
 ---@class actor.nn.Concat: actor.nn.Layer
-local Concat = class("state", "weights")
+local Concat = class("layer:", "state", "weights")
 
 local concat_options = { dim = "number?", name = "string?" }
 
