@@ -3,25 +3,31 @@ local base = require("actor.tensor.base")
 
 local M = {}
 
----A tensor for the result of a pass: `previous`, the result of the previous pass, if it fits, so that passes over batches
----of one size reuse memory. Its elements are not initialised.
----@param previous actor.Tensor|false (rows, ...) of this layer's shape
+---Sets `layer[name]`, the tensor for the result of a pass, and returns it: the previous one if it fits, so that passes
+---over batches of one size reuse memory. Its elements are not initialised.
+---@param layer table
+---@param name any
 ---@param rows integer|ffi.cdata*
 ---@param shape integer[] of one sample
 ---@param dtype integer
 ---@return actor.Tensor (rows, ...)
-function M.result(previous, rows, shape, dtype)
+function M.result(layer, name, rows, shape, dtype)
+  local previous = layer[name]
   if previous and previous.extent_[0] == rows and previous.type_ == dtype then return previous end
-  return base.allocate({ tonumber(rows), unpack(shape) }, dtype, "nn")
+  layer[name] = base.allocate({ tonumber(rows), unpack(shape) }, dtype, "nn")
+  return layer[name]
 end
 
 ---As `result`, with the shape and type of x.
----@param previous actor.Tensor|false
+---@param layer table
+---@param name any
 ---@param x actor.Tensor
 ---@return actor.Tensor
-function M.like(previous, x)
+function M.like(layer, name, x)
+  local previous = layer[name]
   if previous and previous.type_ == x.type_ and base.same_shape(previous, x) then return previous end
-  return base.allocate_like(x, "nn")
+  layer[name] = base.allocate_like(x, "nn")
+  return layer[name]
 end
 
 ---Checks the argument of a layer's pass: a tensor of samples of this shape.

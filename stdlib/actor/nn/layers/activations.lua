@@ -27,8 +27,8 @@ local Activation = check.class("layer:", "state", "weights")
 function Activation:forward(x)
   base.arg(x, "x", self.kind .. ":forward")
   if api.contiguous(x) == 0 then x = x:contiguous() end
-  local y = pass.like(self.y, x)
-  self.x, self.y = x, y
+  local y = pass.like(self, "y", x)
+  self.x = x
   pass.done(api.unary(self.code, y, x), self.kind .. ":forward", x, nil, y)
   return y
 end
@@ -40,8 +40,7 @@ function Activation:backward(dy)
   base.arg(dy, "dy", self.kind .. ":backward")
   if not self.y then check.fail("%s:backward: there was no forward pass", self.kind) end
   if api.contiguous(dy) == 0 then dy = dy:contiguous() end
-  local dx = pass.like(self.dx, self.y)
-  self.dx = dx
+  local dx = pass.like(self, "dx", self.y)
   local at = self.of_input and self.x or self.y
   pass.done(nn.activation_grad(self.slope, dx, dy, at), self.kind .. ":backward", dy, at, dx)
   return dx
@@ -55,8 +54,7 @@ local Softmax = check.class("layer:", "state", "weights")
 ---@return actor.Tensor of the same shape
 function Softmax:forward(x)
   base.arg(x, "x", "softmax:forward")
-  local y = pass.like(self.y, x)
-  self.y = y
+  local y = pass.like(self, "y", x)
   pass.done(api.softmax(y, x), "softmax:forward", x, nil, y)
   return y
 end
@@ -68,8 +66,7 @@ function Softmax:backward(dy)
   local y = self.y
   if not y then check.fail("softmax:backward: there was no forward pass") end
   if api.contiguous(dy) == 0 then dy = dy:contiguous() end
-  local dx = pass.like(self.dx, y)
-  self.dx = dx
+  local dx = pass.like(self, "dx", y)
   pass.done(nn.softmax_grad(dx, dy, y), "softmax:backward", dy, y, dx)
   return dx
 end

@@ -59,8 +59,7 @@ function Linear:forward(x)
   end
   local rows = rows_of(self, x)
   self.x, self.before = rows, x
-  local y = pass.result(self.y, rows.extent_[0], self.shape, weight.type_)
-  self.y = y
+  local y = pass.result(self, "y", rows.extent_[0], self.shape, weight.type_)
   pass.done(api.matmul(y, rows, weight, 0, 0, 1, 0), "linear:forward", rows, weight, y)
   if bias then pass.done(api.binary(C.AH_BINARY_ADD, y, y, bias), "linear:forward", y, bias) end
   if self.code then api.unary(self.code, y, y) end
@@ -78,19 +77,18 @@ function Linear:backward(dy, first)
   pass.expect(dy, self.shape, "dy", "linear:backward")
   if api.contiguous(dy) == 0 then dy = dy:contiguous() end
   if self.slope then
-    self.before_act = pass.like(self.before_act, self.y)
+    self.before_act = pass.like(self, "before_act", self.y)
     pass.done(nn.activation_grad(self.slope, self.before_act, dy, self.y), "linear:backward", dy, self.y)
     dy = self.before_act
   end
   pass.done(api.matmul(grads.weight, x, dy, 1, 0, 1, 0), "linear:backward", x, dy, grads.weight)
   if params.bias then pass.done(api.reduce(C.AH_REDUCTION_SUM, grads.bias, dy, 0, 0), "linear:backward", dy, nil, grads.bias) end
   if first then return nil end
-  local dx = pass.result(self.dx, x.extent_[0], { self.inputs }, x.type_)
+  local previous, dx = self.dx, pass.result(self, "dx", x.extent_[0], { self.inputs }, x.type_)
   pass.done(api.matmul(dx, dy, params.weight, 0, 1, 1, 0), "linear:backward", dy, params.weight, dx)
-  if not rawequal(dx, self.dx) or not self.dx_like or not base.same_shape(self.dx_like, self.before) then
+  if not rawequal(dx, previous) or not self.dx_like or not base.same_shape(self.dx_like, self.before) then
     self.dx_like = self.before.ndim_ == 2 and dx or dx:view(self.before.shape)
   end
-  self.dx = dx
   return self.dx_like
 end
 

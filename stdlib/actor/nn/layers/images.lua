@@ -112,8 +112,7 @@ function Conv2d:forward(x)
   if api.contiguous(x) == 0 then x = x:contiguous() end
   self.x = x
   local params = self.params
-  local y = pass.result(self.y, x.extent_[0], self.shape, x.type_)
-  self.y = y
+  local y = pass.result(self, "y", x.extent_[0], self.shape, x.type_)
   pass.done(nn.conv(y, x, params.weight, params.bias, self.windows, self.code), "conv2d:forward", x, params.weight, y)
   return y
 end
@@ -127,14 +126,13 @@ function Conv2d:backward(dy, first)
   if not x then check.fail("conv2d:backward: there was no forward pass") end
   if api.contiguous(dy) == 0 then dy = dy:contiguous() end
   if self.slope then
-    self.before_act = pass.like(self.before_act, self.y)
+    self.before_act = pass.like(self, "before_act", self.y)
     pass.done(nn.activation_grad(self.slope, self.before_act, dy, self.y), "conv2d:backward", dy, self.y)
     dy = self.before_act
   end
   pass.done(nn.conv_to_weights(grads.weight, grads.bias, x, dy, self.windows), "conv2d:backward", x, dy, grads.weight)
   if first then return nil end
-  local dx = pass.result(self.dx, x.extent_[0], self.input, x.type_)
-  self.dx = dx
+  local dx = pass.result(self, "dx", x.extent_[0], self.input, x.type_)
   pass.done(nn.conv_to_input(dx, dy, params.weight, self.windows), "conv2d:backward", dy, params.weight, dx)
   return dx
 end
@@ -168,8 +166,7 @@ function Pool2d:forward(x)
   local fn = self.kind .. ":forward"
   pass.expect(x, self.input, "x", fn)
   if api.contiguous(x) == 0 then x = x:contiguous() end
-  local y = pass.result(self.y, x.extent_[0], self.shape, x.type_)
-  self.y = y
+  local y = pass.result(self, "y", x.extent_[0], self.shape, x.type_)
   if self.kind == "avg_pool2d" then
     pass.done(nn.average_pool(y, x, self.windows), fn, x, y, y)
     return y
@@ -189,8 +186,7 @@ function Pool2d:backward(dy)
   pass.expect(dy, self.shape, "dy", fn)
   if not self.y then check.fail("%s: there was no forward pass", fn) end
   if api.contiguous(dy) == 0 then dy = dy:contiguous() end
-  local dx = pass.result(self.dx, dy.extent_[0], self.input, dy.type_)
-  self.dx = dx
+  local dx = pass.result(self, "dx", dy.extent_[0], self.input, dy.type_)
   if self.kind == "avg_pool2d" then
     pass.done(nn.average_pool_to_input(dx, dy, self.windows), fn, dx, dy, dx)
   else

@@ -63,15 +63,15 @@ function Normalisation:forward(x, training)
   local state = self.state
   local mean, variance = state.mean, state.variance
   if training and x.count_ > 0 then
-    self.mean, self.variance = pass.like(self.mean, mean), pass.like(self.variance, variance)
+    self.mean, self.variance = pass.like(self, "mean", mean), pass.like(self, "variance", variance)
     pass.done(nn.channel_moments(self.mean, self.variance, x), fn, x, mean)
     mean:mul_(self.decay):axpy_(1 - self.decay, self.mean)
     variance:mul_(self.decay):axpy_(1 - self.decay, self.variance)
   end
   self.of_batch = training and self.own_batch and x.count_ > 0 or false
   if self.of_batch then mean, variance = self.mean, self.variance end
-  local y = pass.like(self.y, x)
-  self.x, self.y = x, y
+  local y = pass.like(self, "y", x)
+  self.x = x
   pass.done(nn.normalise(y, x, aim(self, mean, variance)), fn, x, mean, y)
   return y
 end
@@ -87,11 +87,7 @@ function Normalisation:backward(dy, first)
   local state, grads = self.state, self.grads
   local mean, variance = state.mean, state.variance
   if self.of_batch then mean, variance = self.mean, self.variance end
-  local dx = nil
-  if not first then
-    dx = pass.like(self.dx, dy)
-    self.dx = dx
-  end
+  local dx = not first and pass.like(self, "dx", dy) or nil
   pass.done(nn.normalise_grad(dx, grads.gamma, grads.beta, self.x, dy, aim(self, mean, variance),
     self.of_batch and 1 or 0), fn, self.x, dy)
   return dx
@@ -130,8 +126,7 @@ function Dropout:forward(x, training)
   if api.contiguous(x) == 0 then x = x:contiguous() end
   local batches = self.state.batches
   batches:set(1, batches:get(1) + 1)
-  local y = pass.like(self.y, x)
-  self.y = y
+  local y = pass.like(self, "y", x)
   pass.done(nn.dropout(y, x, self.rate, self.seed or 0, batches:get(1)), "dropout:forward", x, nil, y)
   return y
 end
@@ -142,8 +137,7 @@ function Dropout:backward(dy)
   base.arg(dy, "dy", "dropout:backward")
   if not self.dropped then return dy end
   if api.contiguous(dy) == 0 then dy = dy:contiguous() end
-  local dx = pass.like(self.dx, dy)
-  self.dx = dx
+  local dx = pass.like(self, "dx", dy)
   pass.done(nn.dropout(dx, dy, self.rate, self.seed or 0, self.state.batches:get(1)), "dropout:backward", dy, nil, dx)
   return dx
 end

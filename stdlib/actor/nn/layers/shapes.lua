@@ -104,8 +104,7 @@ function M.add(shapes)
 end
 
 function Add:forward(xs)
-  local y = pass.like(self.y, xs[1])
-  self.y = y
+  local y = pass.like(self, "y", xs[1])
   pass.done(api.binary(C.AH_BINARY_ADD, y, xs[1], xs[2]), "add:forward", xs[1], xs[2], y)
   for i = 3, #xs do pass.done(api.binary(C.AH_BINARY_ADD, y, y, xs[i]), "add:forward", y, xs[i], y) end
   return y
@@ -160,8 +159,7 @@ function Concat:part(y, i)
 end
 
 function Concat:forward(xs)
-  local y = pass.result(self.y, xs[1].extent_[0], self.shape, xs[1].type_)
-  self.y = y
+  local y = pass.result(self, "y", xs[1].extent_[0], self.shape, xs[1].type_)
   for i = 1, #xs do
     if self.sizes[i] > 0 then self:part(y, i):copy_(xs[i]) end
   end
@@ -170,8 +168,7 @@ end
 
 function Concat:backward(dy)
   for i = 1, self.merges do
-    local dx = pass.result(self.dxs[i], dy.extent_[0], self.shapes[i], dy.type_)
-    self.dxs[i] = dx
+    local dx = pass.result(self.dxs, i, dy.extent_[0], self.shapes[i], dy.type_)
     if self.sizes[i] > 0 then dx:copy_(self:part(dy, i)) end
   end
   return self.dxs
