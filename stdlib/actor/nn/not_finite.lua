@@ -1,7 +1,6 @@
 --- The option `on_nan`: the reaction of training to a NaN or infinite loss.
 local check = require("actor.check")
 local network = require("actor.nn.network")
-local spelling = require("actor.c.names")
 
 local M = {}
 
@@ -12,12 +11,8 @@ local M = {}
 ---@return "error"|"skip"|"stop"
 function M.check(on_nan, fn, may_stop)
   if on_nan == nil then return "error" end
-  local choices = { "error", "skip", may_stop and "stop" or nil }
-  for _, choice in ipairs(choices) do
-    if on_nan == choice then return choice end
-  end
-  check.wrong("on_nan", fn, "one of '" .. table.concat(choices, "', '") .. "'", on_nan,
-    type(on_nan) == "string" and spelling.suggestion(on_nan, choices, "'", "'") or nil)
+  check.one_of(on_nan, { "error", "skip", may_stop and "stop" or nil }, "on_nan", fn)
+  return on_nan
 end
 
 ---Raises the error of a NaN or infinite loss, with the step, the rank and the first layer with such a value.

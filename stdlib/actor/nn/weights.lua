@@ -2,7 +2,6 @@
 --- `weights = { bias = { shape = { 10 }, init = "zeros" } }`; `realise` makes them, as `layer.params` and `layer.grads`.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
-local spelling = require("actor.c.names")
 local tensor = require("actor.tensor")
 local util = require("actor.util")
 
@@ -50,10 +49,7 @@ M.initialisers = {
 function M.check_init(init, fn)
   if init == nil or type(init) == "number" or type(init) == "function" then return end
   if type(init) ~= "string" then check.wrong("init", fn, "a name, a number or a function", init) end
-  if M.initialisers[init] then return end
-  local names = {}
-  for _, name in ipairs(util.sorted_keys(M.initialisers)) do names[#names + 1] = ("'%s'"):format(name) end
-  check.wrong("init", fn, "one of " .. table.concat(names, ", "), init, spelling.suggestion(init, M.initialisers, "'", "'"))
+  check.one_of(init, util.sorted_keys(M.initialisers), "init", fn)
 end
 
 local function first_values(weight, generator, dtype)

@@ -4,7 +4,6 @@ local check = require("actor.check")
 local base = require("actor.tensor.base")
 local nn = require("actor.ffi")("nn")
 local pass = require("actor.nn.pass")
-local spelling = require("actor.c.names")
 local util = require("actor.util")
 
 local api, C = base.api, require("ffi").C
@@ -93,10 +92,8 @@ M.names = { relu = true, tanh = true, sigmoid = true, gelu = true, softmax = tru
 function M.check(act, fn)
   if act == nil or act == "none" or act == "linear" then return nil end
   if type(act) ~= "string" then check.wrong("act", fn, "the name of an activation", act) end
-  if M.names[act] then return act end
-  local names = {}
-  for _, name in ipairs(util.sorted_keys(M.names)) do names[#names + 1] = ("'%s'"):format(name) end
-  check.wrong("act", fn, "one of " .. table.concat(names, ", "), act, spelling.suggestion(act, M.names, "'", "'"))
+  check.one_of(act, util.sorted_keys(M.names), "act", fn)
+  return act
 end
 
 ---The codes of an activation and its gradient, for a layer that applies the activation itself. The gradient must be a
