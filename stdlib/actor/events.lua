@@ -38,6 +38,14 @@ function M.deliver()
   return change
 end
 
+---Raises on a server: `fn` is for workers.
+---@param fn string
+function M.check_worker(fn)
+  if node.role == "server" then
+    check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn)
+  end
+end
+
 ---As `deliver`, but only if the script has an on_membership callback; otherwise its ranks stay unchanged.
 function M.deliver_if_subscribed()
   if #membership_callbacks > 0 then M.deliver() end

@@ -1,7 +1,6 @@
 --- Common steps of all collectives before the call of C++: checks the options, delivers membership changes, and makes
 --- the table that bindings/modules/engine/lua_collective.cpp reads.
 local check = require("actor.check")
-local node = require("actor.c.node")
 local events = require("actor.events")
 local c = require("actor.c.collective")
 
@@ -44,9 +43,7 @@ function M.prepare(group, name, options, more, family)
     call.timeout, call.algorithm, call.reproducible = options.timeout, options.algorithm, options.reproducible
     call.async = options.async
   end
-  if node.role == "server" then
-    check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn)
-  end
+  events.check_worker(fn)
   events.deliver()
   newest = call
   return call

@@ -19,12 +19,6 @@ local M = {}
 
 local most = 0 -- largest number of workers seen at a time
 
-local function check_role(fn)
-  if node.role == "server" then
-    check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn)
-  end
-end
-
 -- The id of the worker with this rank. Ranks change only in collectives and actions. For a script with an on_membership
 -- function, they change only after the call of this function.
 local function id_of(rank, name, fn)
@@ -50,14 +44,10 @@ end
 function M.send_event(name, value, options)
   local fn = "collective.send_event"
   check.arg(name, "string", "name", fn)
-  local to, timeout = "all", nil
-  if options ~= nil then
-    check.options(options, { to = "number|string?", timeout = "number?" }, fn)
-    if options.to ~= nil then to = options.to end
-    timeout = options.timeout
-    if timeout ~= nil then check.number(timeout, "timeout", fn, 0) end
-  end
-  check_role(fn)
+  options = check.optional_options(options, { to = "number|string?", timeout = "number?" }, fn)
+  local to, timeout = options.to or "all", options.timeout
+  if timeout ~= nil then check.number(timeout, "timeout", fn, 0) end
+  changes.check_worker(fn)
   if type(to) == "string" and to ~= "all" and to ~= "local" then
     check.wrong("to", fn, "a rank, 'all' or 'local'", to)
   end
@@ -80,7 +70,7 @@ end
 function M.get_event(name)
   local fn = "collective.get_event"
   check.optional(name, "string", "name", fn)
-  check_role(fn)
+  changes.check_worker(fn)
   changes.deliver_if_subscribed()
   return c.get(name)
 end
@@ -97,7 +87,7 @@ function M.wait_event(name, options)
   check.optional(name, "string", "name", fn)
   options = check.optional_options(options, { from = "number?", timeout = "number?" }, fn)
   if options.timeout ~= nil then check.number(options.timeout, "timeout", fn, 0) end
-  check_role(fn)
+  changes.check_worker(fn)
   local id, message, code
   if options.from ~= nil then id, message, code = id_of(options.from, "from", fn) end
   changes.deliver_if_subscribed()

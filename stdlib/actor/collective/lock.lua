@@ -3,7 +3,7 @@
 ---
 ---     collective.lock({ "weights", 7 }, function() ... end, { timeout = 5 })
 local check = require("actor.check")
-local node = require("actor.c.node")
+local events = require("actor.events")
 local c = require("actor.c.lock")
 
 local M = {}
@@ -42,9 +42,7 @@ end
 function M.lock(keys, fn, options)
   check.arg(fn, "function", "fn", FN)
   local timeout = check.timeout(options, FN)
-  if node.role == "server" then
-    check.fail("%s is for workers and this is a parameter server; guard with actor.role", FN)
-  end
+  events.check_worker(FN)
   local handle, message, code = c.acquire(list_of(keys), timeout)
   if not handle then return nil, message, code end
   return c.under(handle, fn)

@@ -179,7 +179,7 @@ function M.steps(options)
   check.options(options, { count = "number", from = "number?", barrier = "string|function|table?" }, fn)
   check.integer(options.count, "count", fn, 0)
   check.integer(options.from or 0, "from", fn, 0)
-  if node.role == "server" then check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn) end
+  events.check_worker(fn)
   local gate, step = M.gate(options.barrier, fn), options.from or 0
   return function()
     if step >= options.count then

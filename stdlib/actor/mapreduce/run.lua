@@ -125,9 +125,7 @@ end
 -- servers join late.
 local function enter(name)
   local index, replayed, bytes = events.enter_action("mapreduce." .. name)
-  if not replayed and node.role == "server" then
-    check.fail("mapreduce.%s is for workers and this is a parameter server; guard with actor.role", name)
-  end
+  if not replayed then events.check_worker("mapreduce." .. name) end
   return index, replayed and bytes or nil
 end
 

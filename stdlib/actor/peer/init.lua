@@ -20,7 +20,6 @@
 local callbacks = require("actor.callbacks")
 local check = require("actor.check")
 local events = require("actor.events")
-local node = require("actor.c.node")
 local barrier = require("actor.barrier")
 local engine = require("actor.peer.run")
 local c = require("actor.c.peer")
@@ -38,9 +37,7 @@ local M = {}
 ---@field busy boolean|nil whether it is in a step
 
 local function enter(fn)
-  if node.role == "server" then
-    check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn)
-  end
+  events.check_worker(fn)
   events.deliver()
 end
 

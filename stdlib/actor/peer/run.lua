@@ -268,9 +268,7 @@ function M.run(run)
   if run.seconds ~= false then node.honour("seconds") end
   local index, replayed, value = events.enter_run("peer.run")
   if replayed then return assert(codec.decode(value)) end -- always so for a server, which starts late
-  if node.role == "server" then
-    check.fail("peer.run is for workers and this is a parameter server; guard with actor.role")
-  end
+  events.check_worker("peer.run")
   local evaluator = barrier.evaluator(rule, node.seed)
   evaluator:forbid_shared_state()
   current = { evaluator = evaluator, name = title(spec, rule) }
