@@ -2,6 +2,7 @@
 --- the table that bindings/modules/engine/lua_collective.cpp reads.
 local check = require("actor.check")
 local events = require("actor.events")
+local util = require("actor.util")
 local c = require("actor.c.collective")
 
 ---@class actor.CollectiveOptions
@@ -32,13 +33,7 @@ function M.prepare(group, name, options, more, family)
   local fn = family.prefix .. name
   local call = { group = group, name = name, fn = fn }
   if options ~= nil then
-    local kinds = family.kinds
-    if more then
-      kinds = {}
-      for key, kind in pairs(family.kinds) do kinds[key] = kind end
-      for key, kind in pairs(more) do kinds[key] = kind end
-    end
-    check.options(options, kinds, fn)
+    check.options(options, more and util.merged(family.kinds, more) or family.kinds, fn)
     if options.timeout ~= nil then check.number(options.timeout, "timeout", fn, 0) end
     call.timeout, call.algorithm, call.reproducible = options.timeout, options.algorithm, options.reproducible
     call.async = options.async
@@ -56,6 +51,25 @@ end
 function M.lacks_memory(message)
   return type(message) == "string" and (message:find("not enough memory", 1, true) or message:find("bad_alloc", 1, true)
     or message:find(": out of memory", 1, true) or message:find(": no memory for ", 1, true)) ~= nil
+end
+
+---The root of a call, by default 0.
+---@param root any
+---@param fn string
+---@return integer
+function M.checked_root(root, fn)
+  if root ~= nil then check.integer(root, "root", fn, 0) end
+  return root or 0
+end
+
+---Makes an array with the same value for each of n ranks, and with field n.
+---@param n integer
+---@param value any
+---@return table
+function M.everywhere(n, value)
+  local list = { n = n }
+  for i = 1, n do list[i] = value end
+  return list
 end
 
 local Failure = {} -- the metatable of an expected failure

@@ -13,6 +13,7 @@ local parcels = require("actor.collective.table_parcels")
 local slices_flat = require("actor.collective.rotator_slice")
 local tables = require("actor.collective.table")
 local tensor = require("actor.tensor")
+local util = require("actor.util")
 
 ---@class actor.Rotator
 ---@field tables actor.Table[] internal: the rotated tables
@@ -69,8 +70,7 @@ local function take_slices(self)
   local slices = {}
   for k = 1, self.slices do
     local source = self.tables[self.cut and 1 or k]
-    slices[k] = setmetatable({}, getmetatable(source))
-    for key, value in pairs(source) do slices[k][key] = value end
+    slices[k] = setmetatable(util.merged(source), getmetatable(source))
     if self.cut then slices[k].parts, slices[k].weights = {}, {} end
   end
   if self.cut then
@@ -97,8 +97,7 @@ local function prepare(self, slices, n)
   local sources, before = {}, {}
   for k, slice in ipairs(slices) do
     sources[k], before[k] = slice.parts, slice
-    local shallow_copy = setmetatable({}, getmetatable(slice))
-    for key, value in pairs(slice) do shallow_copy[key] = value end
+    local shallow_copy = setmetatable(util.merged(slice), getmetatable(slice))
     local flat = n > 1 and slices_flat.lay_flat(slice, self.left[k])
     if self.restore then before[k] = flat and shallow_copy or shallow_copy:copy() end
   end
@@ -285,8 +284,7 @@ function Rotator:round(fn, options)
   if not agreed then return nil, me, n end
   local slices = take_slices(self)
   local sources, before = prepare(self, slices, n)
-  local round = { call = {}, me = me, n = n, began = now(), visits = 0, computed = 0, waited = 0 }
-  for key, value in pairs(call) do round.call[key] = value end
+  local round = { call = util.merged(call), me = me, n = n, began = now(), visits = 0, computed = 0, waited = 0 }
   go_round(self, round, fn, slices, times)
   for _, figure in ipairs { "visits", "computed", "waited" } do self[figure] = self[figure] + round[figure] end
   local worked, fine, message, code = pcall(verdict, round, call)

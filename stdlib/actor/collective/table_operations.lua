@@ -24,13 +24,8 @@ local Table = {}
 ---@field timeout? number seconds; without it the call waits for a live rank without a limit
 
 local need = calls.need
+local checked_root = calls.checked_root
 local begin, about, exchange, everywhere = parcels.begin, parcels.about, parcels.exchange, parcels.everywhere
-
-local function checked_root(root, fn)
-  if root == nil then return 0 end
-  check.integer(root, "root", fn, 0)
-  return root
-end
 
 -- Combines all parcels in rank order, after `before`, the table's own partitions. Nil and the error when two do not
 -- fit.

@@ -122,14 +122,7 @@ function M.deal(partitioner, values, weights, n)
   return parcels
 end
 
----@param n integer
----@param value any
----@return any[]
-function M.everywhere(n, value)
-  local list = {}
-  for i = 1, n do list[i] = value end
-  return list
-end
+M.everywhere = calls.everywhere
 
 -- Calls c.exchange with arguments for the live ranks. Returns its result, this rank's place, n, and the parcel for
 -- itself.

@@ -8,6 +8,7 @@ local base = require("actor.tensor.base")
 local calls = require("actor.collective.call")
 local new_tensor, settle, give = base.new, base.settle, base.give
 local prepare, finish, place, report_loss = calls.prepare, calls.finish, calls.place, calls.report_loss
+local checked_root, everywhere = calls.checked_root, calls.everywhere
 
 local M = {}
 
@@ -15,12 +16,6 @@ local target_options = { out = "cdata?", inplace = "boolean?" }
 
 local function checked_tensor(value, fn)
   if not tensor.is_tensor(value) then check.wrong("tensor", fn, "tensor", value) end
-end
-
-local function checked_root(root, fn)
-  if root == nil then return 0 end
-  check.integer(root, "root", fn, 0)
-  return root
 end
 
 -- Copies a result that is a tensor into the target tensor of the options, if given.
@@ -74,12 +69,6 @@ local function cut(value, n, fn)
     parts[r + 1] = count > 0 and t:narrow(1, first + 1, count) or t:narrow(1, 1, 0)
   end
   return parts
-end
-
-local function everywhere(n, value)
-  local list = { n = n }
-  for i = 1, n do list[i] = value end
-  return list
 end
 
 -- An array with field n and a value only at place `i` (from 0).
