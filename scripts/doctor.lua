@@ -205,18 +205,7 @@ end
 local mark = { ok = "ok", note = "note", problem = "PROBLEM" }
 local indent = 23
 
--- Wraps `text` before column 80, and indents all lines except the first.
-local function wrapped(text)
-  local lines, line = {}, ""
-  for word in text:gmatch("%S+") do
-    if line ~= "" and indent + #line + 1 + #word > columns then
-      lines[#lines + 1], line = line, ""
-    end
-    line = line == "" and word or line .. " " .. word
-  end
-  lines[#lines + 1] = line
-  return table.concat(lines, "\n" .. (" "):rep(indent))
-end
+local function wrapped(text) return flags.wrapped(text, columns - indent, indent) end
 
 local function count(state)
   local n = 0

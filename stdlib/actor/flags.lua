@@ -89,15 +89,19 @@ end
 
 local help_column, help_width = 32, 78
 
--- Wraps `text` into lines of at most help_width characters. All lines but the first are indented.
-local function wrapped(text)
+---Wraps a text into lines of at most `width` characters. Indents all lines but the first.
+---@param text string
+---@param width integer
+---@param indent integer
+---@return string
+function M.wrapped(text, width, indent)
   local lines, line = {}, ""
   for word in text:gmatch("%S+") do
-    if line ~= "" and #line + 1 + #word > help_width then lines[#lines + 1], line = line, "" end
+    if line ~= "" and #line + 1 + #word > width then lines[#lines + 1], line = line, "" end
     line = line == "" and word or line .. " " .. word
   end
   lines[#lines + 1] = line
-  return table.concat(lines, "\n" .. (" "):rep(help_column))
+  return table.concat(lines, "\n" .. (" "):rep(indent))
 end
 
 ---Returns the help text: the lines that describe the flags.
@@ -113,7 +117,8 @@ function M.help(flags)
       lines[#lines + 1] = head
       head = ""
     end
-    lines[#lines + 1] = head .. (" "):rep(help_column - #head) .. wrapped(flag.help .. default)
+    lines[#lines + 1] = head .. (" "):rep(help_column - #head)
+      .. M.wrapped(flag.help .. default, help_width, help_column)
   end
   return table.concat(lines, "\n")
 end
