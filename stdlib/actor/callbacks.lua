@@ -57,13 +57,14 @@ function M.check_returned(value, kind, what, fn, expected)
     value == nil and " (is a 'return' missing?)" or "")
 end
 
----Calls `push(ctx, entries)` under `--inject`: sleeps before the call, and after it to lengthen the call.
----@param injection fun(): number, number the next delay in seconds, and the factor of slowness
+---Calls `push(ctx, entries)`. Under `--inject` it sleeps before the call, and after it to lengthen the call.
+---@param injection false|fun(): number, number the next delay in seconds, and the factor of slowness
 ---@param push function
 ---@param ctx any
 ---@param entries table
 ---@return any updates
 function M.slowed(injection, push, ctx, entries)
+  if not injection then return push(ctx, entries) end
   local now = require("actor").now
   local began = now()
   local delay, factor = injection()

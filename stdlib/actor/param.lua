@@ -146,7 +146,7 @@ end
 
 local function work(run, index, filters)
   local now = require("actor").now
-  local injects, push_name = c.injects(), named("push", run.push)
+  local injection, push_name = c.injects() and c.injection, named("push", run.push)
   local clips = type(run.pull) == "table" and run.pull:clips()
   c.worker_start(index, {
     lua_pull = type(run.pull) == "function", check_finite = run.check_finite, shared = run.shared, filter = filters,
@@ -158,12 +158,7 @@ local function work(run, index, filters)
     local ctx = callbacks.context { step = step }
     if not entries then entries = keys_to_fetch(run, ctx) end
     local began = timed and now() or nil
-    local updates
-    if injects then
-      updates = callbacks.slowed(c.injection, run.push, ctx, entries)
-    else
-      updates = run.push(ctx, entries)
-    end
+    local updates = callbacks.slowed(injection, run.push, ctx, entries)
     if clips and type(updates) == "table" then updates = run.pull:clip_push(updates) end
     c.worker_push(updates, push_name, began and now() - began)
   end

@@ -169,7 +169,7 @@ local function initialise(run, index, place)
   c.set({ { begun, index } }, "peer.run")
 end
 
-local function step(run, names, injects)
+local function step(run, names, injection)
   events.deliver()
   local ctx = new_context()
   local schedule = run.schedule_local or run.schedule
@@ -177,13 +177,9 @@ local function step(run, names, injects)
   check_returned(keys, "table", names.scheduler, schedule, "an array of keys")
   c.fetch(keys, names.schedule)
   await(run, names.pull)
-  local entries, updates = c.fetched(), nil
+  local entries = c.fetched()
   ctx.seconds, ctx.updates, ctx.workers = select(2, c.snapshot())
-  if injects then
-    updates = callbacks.slowed(c.injection, run.push, ctx, entries)
-  else
-    updates = run.push(ctx, entries)
-  end
+  local updates = callbacks.slowed(injection, run.push, ctx, entries)
   if names.clips and type(updates) == "table" then updates = run.pull:clip_push(updates) end
   c.push(updates, names.push)
   await(run, names.pull)
@@ -237,11 +233,11 @@ local function work(run, index, rule, sampling, limit)
       node.sleep(0.01)
     end
   end
-  local injects, reason = c.injects(), why_stop(run, limit)
+  local injection, reason = c.injects() and c.injection, why_stop(run, limit)
   while not reason do
     c.request_pass()
     await(run, names.pull)
-    step(run, names, injects)
+    step(run, names, injection)
     reason = why_stop(run, limit)
   end
   c.stop()
