@@ -18,6 +18,7 @@
 local check = require("actor.check")
 local node = require("actor.c.node")
 local events = require("actor.events")
+local layout = require("actor.collective.combine").layout
 local tensor = require("actor.tensor")
 local util = require("actor.util")
 local c = require("actor.c.average")
@@ -63,12 +64,6 @@ local M = {}
 local Averaging = check.class("average:")
 
 local peer_choices = { "all", "ring", "random" }
-
-local function layout(t)
-  local sizes = {}
-  for i, n in ipairs(t.shape) do sizes[i] = tostring(n) end
-  return ("%s[%s]"):format(t.dtype, table.concat(sizes, ","))
-end
 
 -- The tensors in key order, the same on all workers.
 local function parts_of(tensors)

@@ -16,6 +16,7 @@ local sparse = require("actor.data.sparse")
 local planning = require("actor.data.batches")
 local made = require("actor.data.made")
 local parts = require("actor.data.parts")
+local util = require("actor.util")
 
 local istype, type = ffi.istype, type
 local Positions = planning.Positions
@@ -330,13 +331,11 @@ function M.npz.save(path, tensors)
   check.arg(path, "string", "path", fn)
   check.arg(tensors, "table", "tensors", fn)
   local names, values = {}, {}
-  for name, t in pairs(tensors) do
+  for name, t in util.pairs(tensors) do
     check.arg(name, "string", "a name in tensors", fn)
     base.arg(t, "tensors." .. name, fn)
-    names[#names + 1] = name
+    names[#names + 1], values[#values + 1] = name, t
   end
-  table.sort(names)
-  for i, name in ipairs(names) do values[i] = tensors[name] end
   c.npz_save(path, names, values)
 end
 

@@ -41,11 +41,7 @@ local util = require("actor.util")
 ---@field on_membership fun(fn: fun(change: actor.MembershipChange)) calls `fn` when workers join or are lost; see actor.events
 ---@field on_error fun(fn: fun(message: string)) calls `fn` when the run fails; see actor.events
 ---@field rng fun(seed: number, stream?: number): actor.Rng a generator of random numbers
-local M = {
-  args = core.args,
-  version = core.version,
-  pairs = util.pairs,
-}
+local M = { args = core.args, version = core.version, pairs = util.pairs }
 
 local node
 
@@ -109,9 +105,7 @@ function M.report(name, value, step)
   if track then series.add(series.node, track, step or -1, value) end
 end
 
-local identity = {
-  rank = true, size = true, id = true, role = true, epoch = true, seed = true, shard = true,
-}
+local identity = { rank = true, size = true, id = true, role = true, epoch = true, seed = true, shard = true }
 local events = { on_membership = true, on_error = true }
 
 local function member(_, name)

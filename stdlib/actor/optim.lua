@@ -100,10 +100,8 @@ local function checked_decay(decay, fn)
   if decay == nil then return nil end
   local make = type(decay) == "table" and type(decay.kind) == "string" and M.decay[decay.kind]
   if not make then check.wrong("decay", fn, "a schedule of optim.decay", decay) end
-  local options = {}
-  for name, value in pairs(decay) do
-    if name ~= "kind" then options[name] = value end
-  end
+  local options = util.merged(decay)
+  options.kind = nil
   return make(options)
 end
 
@@ -132,10 +130,8 @@ end
 
 -- Checks the options (`own` are those of this kind only) and returns the description with the common options.
 local function begin(kind, options, own, defaults)
-  local fn, known = "optim." .. kind, { lr = defaults.lr and "number?" or "number" }
-  for name, wanted in pairs(shared) do known[name] = wanted end
-  for name, wanted in pairs(own) do known[name] = wanted end
-  check.options(options, known, fn)
+  local fn = "optim." .. kind
+  check.options(options, util.merged({ lr = defaults.lr and "number?" or "number" }, shared, own), fn)
   local made = {
     kind = kind,
     lr = number(options, "lr", fn, defaults.lr, 0),

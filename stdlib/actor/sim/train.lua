@@ -258,8 +258,7 @@ local function from_name(words)
   local name = words[1] or ""
   local known = table.concat(names, ", ")
   if not known:find("%f[%a]" .. name:gsub("%W", "%%%0") .. "%f[%A]") then
-    return nil, ("there is no model '%s' (give %s)%s"):format(name, known,
-      spelling.suggestion(name, names))
+    return nil, ("there is no model '%s' (give %s)%s"):format(name, known, spelling.suggestion(name, names))
   end
   local values, wrong = named_values(words)
   if not values then return nil, wrong end

@@ -1,6 +1,7 @@
 --- Tensors in NumPy's files: one array in .npy, named arrays in .npz.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
+local util = require("actor.util")
 local c = require("actor.c.data")
 
 local M = {}
@@ -19,14 +20,10 @@ function M.save(path, value)
   if base.is_own(value) then return c.npy_save(path, value) end
   if type(value) ~= "table" then check.wrong("value", fn, "a tensor or a table of named tensors", value) end
   local names, tensors = {}, {}
-  for name in pairs(value) do
+  for name, t in util.pairs(value) do
     check.arg(name, "string", "name", fn)
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  for i = 1, #names do
-    tensors[i] = value[names[i]]
-    base.arg(tensors[i], names[i], fn)
+    base.arg(t, name, fn)
+    names[#names + 1], tensors[#tensors + 1] = name, t
   end
   c.npz_save(path, names, tensors)
 end

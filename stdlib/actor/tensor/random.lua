@@ -13,6 +13,7 @@ local ffi = require("ffi")
 local check = require("actor.check")
 local enum = require("actor.enum")
 local rng = require("actor.rng")
+local util = require("actor.util")
 local base = require("actor.tensor.base")
 local api = require("actor.ffi")("linalg")
 
@@ -90,8 +91,7 @@ end
 local function checked(options, own, fn)
   options = options or {}
   local known = { dtype = "string?", rng = "cdata?", seed = "number|cdata?", stream = "number?" }
-  for name, kind in pairs(own) do known[name] = kind end
-  check.options(options, known, fn)
+  check.options(options, util.merged(known, own), fn)
   return options
 end
 
