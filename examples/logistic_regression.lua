@@ -18,19 +18,13 @@ end
 local path = opt.data ~= "" and opt.data or made_up()
 local x, labels = data.libsvm(path, { sparse = true }) -- stores only the values of the file
 if opt.data == "" then os.remove(path) end
-local low, high = 0, 0
-if x.n > 0 then low, high = labels:min(), labels:max() end
-local known = labels:eq(low) + labels:eq(high)
-if low == high or not known:all() then
-  local found, seen = {}, {}
-  for _, label in ipairs(labels:totable()) do
-    if not seen[label] and #found < 9 then found[#found + 1] = ("%g"):format(label) end
-    seen[label] = true
-  end
-  error(("%s has %s; there have to be rows of two classes"):format(path,
-    #found == 0 and "no rows" or (#found == 1 and "the one label " or "the labels ") .. table.concat(found, ", ")), 0)
+local found = labels:unique():totable()
+if #found ~= 2 then
+  local kind = #found == 0 and "no rows" or #found == 1 and "the one label " or "the labels "
+  error(("%s has %s%s; there have to be rows of two classes"):format(path, kind,
+    table.concat(found, ", ", 1, math.min(#found, 9))), 0)
 end
-local classes = labels:eq(high) + 1 -- 1 and 2
+local classes = labels:eq(found[2]) + 1 -- 1 and 2
 local batch = math.min(opt.batch, x.n)
 local net = nn.sequential { nn.linear(x.width, 2, { init = "zeros" }) }
 local function rows(first, count) -- as dense tensors

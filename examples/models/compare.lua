@@ -46,12 +46,9 @@ if actor.rank == 0 then
   folder:figure("time", figure("seconds", "Error against time"))
   folder:figure("epochs", figure("epochs", "Error against epochs"))
   local rows, curves = {}, {}
-  for _, model in ipairs(models) do
+  for i, model in ipairs(models) do
     local o = model.outcome
-    rows[#rows + 1] = {
-      model = model.name, rmse = o.rmse, epochs = #o.curve, seconds = o.seconds, waited = o.waited,
-      staleness = o.staleness, most_stale = o.most_stale,
-    }
+    rows[i] = actor.util.merged(o, { model = model.name, epochs = #o.curve })
     for _, point in ipairs(o.curve) do
       point.model = model.name
       curves[#curves + 1] = point

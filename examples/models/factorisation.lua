@@ -131,11 +131,7 @@ end
 
 -- The job of an example: trains with the given flags and prints the result. `more` are the example's own flags.
 function M.run(train, more)
-  local flags = {}
-  for _, some in ipairs { M.defaults, more or {} } do
-    for name, default in pairs(some) do flags[name] = default end
-  end
-  local outcome = M.solve(train, actor.options(flags))
+  local outcome = M.solve(train, actor.options(actor.util.merged(M.defaults, more or {})))
   for _, point in ipairs(outcome.curve) do print(("epoch %2d  rmse %.4f"):format(point.epochs, point.rmse)) end
   print(("rmse in the end: %.4f"):format(outcome.rmse))
 end
