@@ -7,6 +7,7 @@ local flags = require("actor.flags")
 local sim = require("actor.sim")
 local grid = require("actor.sim.grid")
 local files = require("actor.c.files")
+local text = require("actor.inspect.text")
 
 local usage = "usage: actorhost sim [flags] [rule.lua[:NAME] ...]"
 
@@ -83,53 +84,36 @@ local function interval_text(mean)
   return ("%.2f ± %.2f"):format(mean.mean, mean.high - mean.mean)
 end
 
--- Aligns the first column left, the others right; widths in characters, not bytes.
-local function print_columns(lines)
-  local widths = {}
-  local function length(text) return select(2, text:gsub("[^\128-\191]", "")) end
-  for _, cells in ipairs(lines) do
-    for i, cell in ipairs(cells) do widths[i] = math.max(widths[i] or 0, length(cell)) end
-  end
-  for _, cells in ipairs(lines) do
-    local out = {}
-    for i, cell in ipairs(cells) do
-      local pad = (" "):rep(widths[i] - length(cell))
-      out[i] = i == 1 and cell .. pad or pad .. cell
-    end
-    print((table.concat(out, "  "):gsub("%s+$", "")))
-  end
-end
-
 local function print_summary(rows, varied, confidence)
   local head = { "barrier" }
-  for _, name in ipairs(varied) do head[#head + 1] = name end
+  for _, name in ipairs(varied) do head[#head + 1] = ">" .. name end
   for _, name in ipairs { "mean step", "sd", "min", "max", "waiting", "checks/step", "msgs/step", "staleness" } do
-    head[#head + 1] = name
+    head[#head + 1] = ">" .. name
   end
   local trained = {}
   for _, name in ipairs { "loss", "accuracy" } do
     local field = "training_" .. name
-    if rows[1] and rows[1][field] then trained[#trained + 1], head[#head + 1] = field, name end
+    if rows[1] and rows[1][field] then trained[#trained + 1], head[#head + 1] = field, ">" .. name end
   end
-  local lines = { head }
+  local lines = {}
   for _, group in ipairs(sim.summary.groups(rows, confidence)) do
     local stats, cells = group.stats, { group.barrier }
     for _, name in ipairs(varied) do cells[#cells + 1] = tostring(group.varied[name]) end
     local low, high = math.huge, -math.huge
     for _, row in ipairs(group.rows) do low, high = math.min(low, row.min_step), math.max(high, row.max_step) end
-    for _, text in ipairs {
+    for _, cell in ipairs {
       interval_text(stats.mean_step), ("%.2f"):format(stats.sd_step.mean), ("%d"):format(low), ("%d"):format(high),
       ("%.1f %%"):format(100 * stats.waiting_share.mean), ("%.1f"):format(stats.checks_per_step.mean),
       ("%.1f"):format(stats.messages_per_step.mean), ("%.1f"):format(stats.staleness_mean.mean),
     } do
-      cells[#cells + 1] = text
+      cells[#cells + 1] = cell
     end
     for _, name in ipairs(trained) do
       cells[#cells + 1] = group.stats[name] and ("%.4g"):format(group.stats[name].mean) or ""
     end
     lines[#lines + 1] = cells
   end
-  print_columns(lines)
+  print(text.columns(head, lines))
 end
 
 -- Compares the steps of a recorded run with the simulation under the same rule.
