@@ -203,7 +203,7 @@ end
 ---@param module string "actor.param"
 ---@return string[]
 function M.contents(module)
-  local found, names = {}, {}
+  local found = {}
   local loaded, value = pcall(require, module)
   for name, member in pairs(loaded and type(value) == "table" and value or {}) do
     if type(member) == "function" then found[short(module) .. "." .. name] = true end
@@ -217,8 +217,7 @@ function M.contents(module)
       found[entry.owner .. ":" .. entry.name] = true
     end
   end
-  for name in util.pairs(found) do names[#names + 1] = name end
-  return names
+  return util.sorted_keys(found)
 end
 
 ---Lists all documented names, without their modules, for suggestions.

@@ -70,12 +70,6 @@ add_view("steps", "", "steps of the workers, as bars", {}, steps.table)
 
 -- --- the barrier ---
 
-local function set_rule(session, rule)
-  local reply, why = session:control { op = "barrier", spec = rule.spec, source = rule.source, name = rule.name }
-  if not reply then return nil, why end
-  return reply.before or "?"
-end
-
 -- Makes a rule from a text: a file, file.lua:name, or a spec.
 local function rule_of(word)
   local path, name = word:match("^(.-%.lua):?([%w_]*)$")
@@ -85,13 +79,11 @@ local function rule_of(word)
   return { spec = "", source = source, name = name ~= "" and path .. ":" .. name or path, text = word }
 end
 
+-- Sets the rule and returns the text of the previous rule; nil after an error, which it shows.
 local function swap(session, rule)
-  local before, why = set_rule(session, rule)
-  if not before then
-    if why then session:show_error(why) end
-    return nil
-  end
-  return before
+  local reply, why = session:control { op = "barrier", spec = rule.spec, source = rule.source, name = rule.name }
+  if reply then return reply.before or "?" end
+  if why then session:show_error(why) end
 end
 
 add("barrier", "[set SPEC|FILE.lua[:NAME] | undo]", "the rule and the waiting workers, with cause and time; sets another rule, live; restores the previous rule",

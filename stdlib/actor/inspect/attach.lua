@@ -40,11 +40,8 @@ function M.attach(values, options)
     run = runs[1]
   end
   local connection, wrong = control.attach(run.url, {
-    token_file = values["token-file"] or run.token_file,
-    insecure = values.insecure or run.insecure,
-    tls_ca = values["tls-ca"],
-    read_only = options and options.read_only,
-    timeout = options and options.timeout,
+    token_file = values["token-file"] or run.token_file, insecure = values.insecure or run.insecure,
+    tls_ca = values["tls-ca"], read_only = options and options.read_only, timeout = options and options.timeout,
   })
   if connection then return connection, run end
   local hint = wrong:find("differs from ours", 1, true) and "; give the run's own with --token-file" or ""
