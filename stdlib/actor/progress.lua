@@ -29,10 +29,7 @@ function M.new(options)
   local enabled = not options.quiet
     and (command or ((terminal.rank == 0 or terminal.shard == 0) and terminal.flags().progress))
   return setmetatable({
-    total = options.total,
-    label = options.label or "",
-    began = require("actor").now(),
-    shown = -1,
+    total = options.total, label = options.label or "", began = require("actor").now(), shown = -1,
     visible = enabled and terminal.status_columns() > 0,
   }, Progress)
 end

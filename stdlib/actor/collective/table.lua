@@ -47,13 +47,8 @@ function M.new(options)
   local group = options.group
   if group and type(group.number) ~= "number" then check.wrong("group", fn, "a group of collective.group", group) end
   return setmetatable({
-    combiner = combine.new(options.combiner, fn),
-    partitioner = options.partitioner or by_remainder,
-    group = group,
-    name = options.name,
-    shared = options.shared or false,
-    parts = {},
-    weights = {},
+    combiner = combine.new(options.combiner, fn), partitioner = options.partitioner or by_remainder, group = group,
+    name = options.name, shared = options.shared or false, parts = {}, weights = {},
   }, Table)
 end
 
@@ -159,8 +154,7 @@ end
 ---Makes another table with copies of this rank's partitions. The new table is not shared.
 ---@return actor.Table
 function Table:copy()
-  local other = setmetatable({}, Table)
-  for key, value in pairs(self) do other[key] = value end
+  local other = setmetatable(util.merged(self), Table)
   other.parts, other.weights, other.sharing = {}, {}, nil
   for id, value in self:pairs() do
     other.parts[id], other.weights[id] = combine.copy(value), self.weights[id]
