@@ -8,23 +8,25 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 
 const digits = (value, count) => Number(value.toPrecision(count)).toLocaleString("en", { maximumFractionDigits: 20 });
 
-function short(value) {
-  if (value === undefined || value === null || !Number.isFinite(value)) return "";
-  if (Math.abs(value) < 1e4) return digits(value, 3 + (Math.abs(value) >= 1000));
-  const units = ["", "k", "M", "G", "T", "P", "E"];
-  const power = Math.min(Math.floor(Math.log10(Math.abs(value)) / 3), units.length - 1);
+// With the largest unit that the value exceeds.
+function scaled(value, units) {
+  const power = Math.abs(value) < 1000 ? 0 : Math.min(Math.floor(Math.log10(Math.abs(value)) / 3), units.length - 1);
   return digits(value / 1000 ** power, 3) + " " + units[power];
+}
+
+function short(value) {
+  if (!Number.isFinite(value)) return "";
+  if (Math.abs(value) < 1e4) return digits(value, 3 + (Math.abs(value) >= 1000));
+  return scaled(value, ["", "k", "M", "G", "T", "P", "E"]);
 }
 
 function bytes(value) {
-  if (value === undefined || value === null || !Number.isFinite(value)) return "";
-  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
-  const power = value < 1000 ? 0 : Math.min(Math.floor(Math.log10(value) / 3), units.length - 1);
-  return digits(value / 1000 ** power, 3) + " " + units[power];
+  if (!Number.isFinite(value)) return "";
+  return scaled(value, ["B", "kB", "MB", "GB", "TB", "PB"]);
 }
 
 function seconds(value) {
-  if (value === undefined || value === null || !Number.isFinite(value)) return "";
+  if (!Number.isFinite(value)) return "";
   if (value === 0) return "0 s";
   if (value < 1) return digits(value * 1000, 2) + " ms";
   if (value < 120) return digits(value, 3) + " s";
@@ -119,6 +121,4 @@ function chart(canvas, kind, axes) {
   return self;
 }
 
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  for (const one of charts) one.draw();
-});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach((one) => one.draw()));

@@ -17,17 +17,14 @@ const kStates = ["computing", "waiting", "starting", "ended", "silent", "lost"];
 
 const view = { offset: 0, sort: "id" };
 let newest = null;
-let past = { t: -1, run: null, history: [], keys: new Map() };
-
-function forget(run) {
-  past = { t: -1, run, history: [], keys: new Map() };
-}
+const nothing_of = (run) => ({ t: -1, run, history: [], keys: new Map() });
+let past = nothing_of(null);
 
 // Adds a message to the history; true if its time differs from the previous message's.
 function remember(message) {
   const run = message.run.job + "/" + message.run.id + "/" + message.run.seed;
   const t = message.run.t || 0;
-  if (run !== past.run || t < past.t) forget(run);
+  if (run !== past.run || t < past.t) past = nothing_of(run);
   if (t === past.t) return false;
   const last = past.history[past.history.length - 1];
   const passed = last ? t - last.t : 0;
@@ -303,27 +300,28 @@ function show_barrier(message) {
   });
 }
 
+// A panel with a row for each item; hidden without items.
+function show_list(name, items, cells_of, marks_of) {
+  at(name + "-panel").hidden = items.length === 0;
+  rows(at(name), items, cells_of, marks_of);
+}
+
 function show_lists(message) {
-  at("keys-panel").hidden = message.keys.count === 0;
   const others = message.keys.count - message.keys.top.length;
   set_text(at("keys-title"), others > 0 ? "Hottest keys, " + message.keys.top.length + " of " + short(message.keys.count) : "Hottest keys");
   const rate = (key) => (past.keys.get(key.key) || {}).rate;
   const hottest = [...message.keys.top].sort((a, b) => (rate(b) || 0) - (rate(a) || 0));
-  rows(at("keys"), hottest, (key) => [key.key, { number: rate(key) === null ? "" : short(rate(key)) }, { number: short(key.updates) },
+  show_list("keys", hottest, (key) => [key.key, { number: rate(key) === null ? "" : short(rate(key)) }, { number: short(key.updates) },
     { number: bytes(key.bytes) }, { number: key.shard ?? "" }, (key.shape || []).join(" × ") + (key.dtype ? " " + key.dtype : "")]);
-  at("stages-panel").hidden = message.stages.length === 0;
-  rows(at("stages"), [...message.stages].reverse(), (one) => [(one.action ?? "") + "." + (one.stage ?? "") + " " + (one.name || ""), one.where || "",
+  show_list("stages", [...message.stages].reverse(), (one) => [(one.action ?? "") + "." + (one.stage ?? "") + " " + (one.name || ""), one.where || "",
     { progress: one.tasks > 0 ? one.done / one.tasks : 0 }, { number: one.done + " of " + one.tasks }, { number: one.running ?? "" },
     { number: short(one.rows) }, { number: bytes(one.bytes) }, { number: seconds(one.seconds) }]);
-  at("members-panel").hidden = message.members.length === 0;
-  rows(at("members"), [...message.members].reverse(), (one) => [clock(one.t), one.epoch ?? "", { wide: one.text }]);
-  at("log-panel").hidden = message.log.length === 0;
+  show_list("members", [...message.members].reverse(), (one) => [clock(one.t), one.epoch ?? "", { wide: one.text }]);
   const lines = [...message.log].sort((a, b) => b.t - a.t);
-  rows(at("log"), lines, (one) => [clock(one.t), one.level, one.who || "", { wide: one.text }], (one) => ({ "data-level": one.level }));
-  at("hosts-panel").hidden = message.hosts.length === 0;
+  show_list("log", lines, (one) => [clock(one.t), one.level, one.who || "", { wide: one.text }], (one) => ({ "data-level": one.level }));
   const left_out = message.totals.processes - message.hosts.length;
   set_text(at("hosts-title"), "Processes" + (left_out > 0 ? ", the first " + message.hosts.length + " of " + message.totals.processes : ""));
-  rows(at("hosts"), message.hosts, (one) => [one.process, one.host, { number: Number.isFinite(one.age) ? seconds(one.age) + " ago" : "" },
+  show_list("hosts", message.hosts, (one) => [one.process, one.host, { number: Number.isFinite(one.age) ? seconds(one.age) + " ago" : "" },
     { number: bytes(one.rss) }, { number: seconds(one.cpu) }], (one) => ({ "data-state": one.silent && "silent" }));
 }
 
@@ -344,19 +342,13 @@ function show_nodes(message) {
   at("next").disabled = offset + window >= total;
 }
 
+const kPanels = [show_header, show_tiles, show_attention, show_steps, show_history, show_time, show_series, show_barrier,
+  show_lists, show_nodes];
+
 function show(message) {
   newest = message;
   if (document.hidden) return; // drawn when the page is visible again
-  show_header(message);
-  show_tiles(message);
-  show_attention(message);
-  show_steps(message);
-  show_history(message);
-  show_time(message);
-  show_series(message);
-  show_barrier(message);
-  show_lists(message);
-  show_nodes(message);
+  for (const draw of kPanels) draw(message);
 }
 
 document.addEventListener("visibilitychange", () => newest && show(newest));
@@ -445,7 +437,7 @@ function replay(about) {
     set_text(at("moment"), moment);
     set_attribute(at("seek"), "aria-valuetext", moment);
     try {
-      if (jumped) forget(null);
+      if (jumped) past = nothing_of(null);
       for (let i = jumped ? Math.max(0, number - 40) : number; i <= number; ++i) {
         const message = await fetch_state(i);
         if (mine !== latest_request) return;
