@@ -30,20 +30,19 @@ function M.like(layer, name, x)
   return layer[name]
 end
 
----Checks the argument of a layer's pass: a tensor of samples of this shape.
+---Checks the argument of a layer's pass, a tensor of samples of this shape, and returns it in row-major order.
 ---@param x any
 ---@param shape integer[]
 ---@param name string of the argument
 ---@param fn string
+---@return actor.Tensor
 function M.expect(x, shape, name, fn)
   base.arg(x, name, fn)
   local fits = x.ndim_ == #shape + 1
   for d = 1, #shape do fits = fits and x.extent_[d] == shape[d] end
-  if fits then return end
-  local wanted = {}
-  for d = 1, #shape do wanted[d] = tostring(shape[d]) end
+  if fits then return base.api.contiguous(x) ~= 0 and x or x:contiguous() end
   require("actor.check").fail("bad argument '%s' to %s: expected shape (rows, %s), got %s", name, fn,
-    table.concat(wanted, ", "), base.shape_text(x))
+    table.concat(shape, ", "), base.shape_text(x))
 end
 
 ---Raises the error of a status other than 0.

@@ -74,8 +74,7 @@ function Linear:backward(dy, first)
   base.arg(dy, "dy", "linear:backward")
   local x, params, grads = self.x, self.params, self.grads
   if not x then check.fail("linear:backward: there was no forward pass") end
-  pass.expect(dy, self.shape, "dy", "linear:backward")
-  if api.contiguous(dy) == 0 then dy = dy:contiguous() end
+  dy = pass.expect(dy, self.shape, "dy", "linear:backward")
   if self.slope then
     self.before_act = pass.like(self, "before_act", self.y)
     pass.done(nn.activation_grad(self.slope, self.before_act, dy, self.y), "linear:backward", dy, self.y)

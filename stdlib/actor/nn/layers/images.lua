@@ -108,8 +108,7 @@ end
 ---@param x actor.Tensor (rows, height, width, channels)
 ---@return actor.Tensor (rows, out height, out width, filters)
 function Conv2d:forward(x)
-  pass.expect(x, self.input, "x", "conv2d:forward")
-  if api.contiguous(x) == 0 then x = x:contiguous() end
+  x = pass.expect(x, self.input, "x", "conv2d:forward")
   self.x = x
   local params = self.params
   local y = pass.result(self, "y", x.extent_[0], self.shape, x.type_)
@@ -121,10 +120,9 @@ end
 ---@param first? boolean
 ---@return actor.Tensor? dx
 function Conv2d:backward(dy, first)
-  pass.expect(dy, self.shape, "dy", "conv2d:backward")
+  dy = pass.expect(dy, self.shape, "dy", "conv2d:backward")
   local x, params, grads = self.x, self.params, self.grads
   if not x then check.fail("conv2d:backward: there was no forward pass") end
-  if api.contiguous(dy) == 0 then dy = dy:contiguous() end
   if self.slope then
     self.before_act = pass.like(self, "before_act", self.y)
     pass.done(nn.activation_grad(self.slope, self.before_act, dy, self.y), "conv2d:backward", dy, self.y)
@@ -164,8 +162,7 @@ M.avg_pool2d = pool("avg_pool2d")
 ---@return actor.Tensor (rows, out height, out width, channels)
 function Pool2d:forward(x)
   local fn = self.kind .. ":forward"
-  pass.expect(x, self.input, "x", fn)
-  if api.contiguous(x) == 0 then x = x:contiguous() end
+  x = pass.expect(x, self.input, "x", fn)
   local y = pass.result(self, "y", x.extent_[0], self.shape, x.type_)
   if self.kind == "avg_pool2d" then
     pass.done(nn.average_pool(y, x, self.windows), fn, x, y, y)
@@ -183,9 +180,8 @@ end
 ---@return actor.Tensor dx
 function Pool2d:backward(dy)
   local fn = self.kind .. ":backward"
-  pass.expect(dy, self.shape, "dy", fn)
+  dy = pass.expect(dy, self.shape, "dy", fn)
   if not self.y then check.fail("%s: there was no forward pass", fn) end
-  if api.contiguous(dy) == 0 then dy = dy:contiguous() end
   local dx = pass.result(self, "dx", dy.extent_[0], self.input, dy.type_)
   if self.kind == "avg_pool2d" then
     pass.done(nn.average_pool_to_input(dx, dy, self.windows), fn, dx, dy, dx)

@@ -58,8 +58,7 @@ end
 ---@return actor.Tensor of the same shape
 function Normalisation:forward(x, training)
   local fn = self.kind .. ":forward"
-  pass.expect(x, self.shape, "x", fn)
-  if api.contiguous(x) == 0 then x = x:contiguous() end
+  x = pass.expect(x, self.shape, "x", fn)
   local state = self.state
   local mean, variance = state.mean, state.variance
   if training and x.count_ > 0 then
@@ -81,9 +80,8 @@ end
 ---@return actor.Tensor? dx
 function Normalisation:backward(dy, first)
   local fn = self.kind .. ":backward"
-  pass.expect(dy, self.shape, "dy", fn)
+  dy = pass.expect(dy, self.shape, "dy", fn)
   if not self.x then check.fail("%s: there was no forward pass", fn) end
-  if api.contiguous(dy) == 0 then dy = dy:contiguous() end
   local state, grads = self.state, self.grads
   local mean, variance = state.mean, state.variance
   if self.of_batch then mean, variance = self.mean, self.variance end

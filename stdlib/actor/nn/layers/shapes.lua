@@ -28,13 +28,11 @@ function M.flatten(shape)
 end
 
 function Flatten:forward(x)
-  pass.expect(x, self.input, "x", "flatten:forward")
-  return x:reshape(#x, self.shape[1])
+  return pass.expect(x, self.input, "x", "flatten:forward"):reshape(#x, self.shape[1])
 end
 
 function Flatten:backward(dy)
-  pass.expect(dy, self.shape, "dy", "flatten:backward")
-  return dy:reshape(#dy, unpack(self.input))
+  return pass.expect(dy, self.shape, "dy", "flatten:backward"):reshape(#dy, unpack(self.input))
 end
 
 -- ---- Embedding ----
@@ -68,13 +66,13 @@ end
 
 function Embedding:forward(x)
   base.arg(x, "x", "embedding:forward")
-  if #self.input > 0 then pass.expect(x, self.input, "x", "embedding:forward") end
+  if #self.input > 0 then x = pass.expect(x, self.input, "x", "embedding:forward") end
   self.index = x:reshape(x.size)
   return self.params.weight:take(self.index):reshape(#x, unpack(self.shape))
 end
 
 function Embedding:backward(dy)
-  pass.expect(dy, self.shape, "dy", "embedding:backward")
+  dy = pass.expect(dy, self.shape, "dy", "embedding:backward")
   if not self.index then check.fail("embedding:backward: there was no forward pass") end
   local grad = self.grads.weight
   api.fill(grad, 0)
