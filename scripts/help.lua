@@ -3,6 +3,7 @@ local actor = require("actor")
 local barrier = require("actor.barrier")
 local command = require("actor.c.command")
 local core = require("actor.c.core")
+local flags = require("actor.flags")
 local help = require("actor.help")
 local spelling = require("actor.c.names")
 
@@ -88,16 +89,6 @@ local function of_rule(name)
   end
 end
 
--- Wraps words into lines of at most 100 characters.
-local function wrapped(words)
-  local lines, size = {}, math.huge
-  for _, word in ipairs(words) do
-    if size + #word > 98 then lines[#lines + 1], size = " ", 1 end
-    lines[#lines], size = lines[#lines] .. " " .. word, size + 1 + #word
-  end
-  return table.concat(lines, "\n")
-end
-
 local function main(name)
   if not name then
     overview()
@@ -108,7 +99,7 @@ local function main(name)
   for i, entry in ipairs(help.find(name)) do
     print((i > 1 and "\n" or "") .. help.text(entry))
     if entry.head and not entry.title:find(".", 1, true) and #help.contents(entry.module) > 0 then
-      print("\n" .. wrapped(help.contents(entry.module)))
+      print("\n  " .. flags.wrapped(table.concat(help.contents(entry.module), " "), 97, 2))
     end
     found = true
   end
