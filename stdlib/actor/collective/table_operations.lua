@@ -16,6 +16,7 @@ local parcels = require("actor.collective.table_parcels")
 local permutations = require("actor.collective.permutation")
 local sharing = require("actor.collective.table_sharing")
 local tensors = require("actor.collective.table_tensors")
+local util = require("actor.util")
 
 ---@class actor.Table
 local Table = {}
@@ -50,8 +51,7 @@ local function for_sharing(tbl, gives, me)
   if not tbl.shared then return gives end
   local number = me == 0 and sharing.draw_number() or nil
   for i, parcel in ipairs(gives) do
-    gives[i] = { ids = parcel.ids, values = parcel.values, weights = parcel.weights, failed = parcel.failed,
-      id = node.id, number = number }
+    gives[i] = util.merged(parcel, { id = node.id, number = number })
   end
   return gives
 end
@@ -198,8 +198,7 @@ end
 local function with_copies(parcel)
   local values = {}
   for i, value in ipairs(parcel.values) do values[i] = combine.copy(value) end
-  return { ids = parcel.ids, values = values, weights = parcel.weights, failed = parcel.failed, id = parcel.id,
-    number = parcel.number }
+  return util.merged(parcel, { values = values })
 end
 
 ---Adds this rank's partitions to a global table: sends them to the ranks chosen by the global table's partitioner,

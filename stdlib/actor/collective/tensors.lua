@@ -47,9 +47,8 @@ local function as_rows(t) return t.ndim == 0 and t:reshape(1) or t end
 
 -- "float32[*,3]": the layout that ranks must agree on when first dimensions may differ.
 local function row_layout(t)
-  local shape = t.shape
-  local sizes = { "*" }
-  for i = 2, #shape do sizes[i] = tostring(shape[i]) end
+  local sizes = t.shape
+  sizes[1] = "*"
   return ("%s[%s]"):format(t.dtype, table.concat(sizes, ","))
 end
 

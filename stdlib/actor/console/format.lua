@@ -62,12 +62,7 @@ local function function_text(fn)
   return ("function %s:%d"):format(info.short_src, info.linedefined)
 end
 
-local function shape_of(t)
-  if t.ndim == 0 then return "scalar" end
-  local parts = {}
-  for d, extent in ipairs(t.shape) do parts[d] = ("%d"):format(extent) end
-  return table.concat(parts, "x")
-end
+local function shape_of(t) return t.ndim == 0 and "scalar" or table.concat(t.shape, "x") end
 
 -- An element of a tensor: a number, a boolean, or an int64_t.
 local function element_text(x, lua, is_single)
@@ -150,10 +145,8 @@ function Writer:tensor_source(t)
   if t.size > self.limits.entries then return ("nil --[[%s]]"):format(tensor_line(t)) end
   local texts = {}
   for i, x in ipairs(numbers_of(t, t.size)) do texts[i] = element_text(x, true, t.dtype == "float32") end
-  local shape = {}
-  for d, extent in ipairs(t.shape) do shape[d] = ("%d"):format(extent) end
   return ('require("actor.tensor").new({%s}, { dtype = "%s" }):reshape({%s})'):format(table.concat(texts, ", "), t.dtype,
-    table.concat(shape, ", "))
+    table.concat(t.shape, ", "))
 end
 
 function Writer:key(key)

@@ -5,9 +5,7 @@ local M = {}
 
 local function shape_text(key)
   if not key.shape then return "" end
-  local parts = {}
-  for i, extent in ipairs(key.shape) do parts[i] = ("%d"):format(extent) end
-  return #parts == 0 and "scalar" or table.concat(parts, "x")
+  return #key.shape == 0 and "scalar" or table.concat(key.shape, "x")
 end
 
 ---Selects the keys that match a pattern: text with `*` and `?`, or a part of the name.

@@ -16,10 +16,7 @@ local px = marks.px
 
 local M = {}
 
-local chart_options = {
-  title = "string?", subtitle = "string?", x = "table?", y = "table?", categories = "table", series = "table?",
-  references = "table?", notes = "table?", width = "number?", height = "number?", values = "boolean|string?",
-}
+local chart_options = util.merged(line.options, { categories = "table", values = "boolean|string?" })
 local series_options = { name = "string?", y = "table", low = "table?", high = "table?", looks = "table?" }
 local reference_options = { name = "string?", y = "table", series = "string?" }
 
