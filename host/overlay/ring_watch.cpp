@@ -156,7 +156,7 @@ void RingWatch::probe_lost() {
       at = lost_.erase(at);
       continue;
     }
-    if (probed < kTriesAtOnce && lost.next <= now) {
+    if (probed < kTriesAtOnce && lost.next <= now && !calls_.is_pending(at->first, overlay_kind::probe)) {
       ++probed;
       lost.next = now + lost.wait;
       lost.wait = std::min(2 * lost.wait, kLongestRetry);
