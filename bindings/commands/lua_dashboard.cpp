@@ -1,10 +1,9 @@
-#include "bindings/commands/lua_command.hpp"
-
 #include <chrono>
 #include <thread>
 
 #include <lua.hpp>
 
+#include "bindings/commands/lua_command.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/page/page_server.hpp"
 

@@ -78,9 +78,7 @@ int editor_open(lua_State* L) {
 }
 
 // is_terminal(): whether standard input is a terminal.
-int editor_is_terminal(lua_State* L) {
-  return push(L, isatty(STDIN_FILENO) != 0);
-}
+int editor_is_terminal(lua_State* L) { return push(L, isatty(STDIN_FILENO) != 0); }
 
 int open_editor_module(lua_State* L) {
   static const luaL_Reg kFunctions[] = {{"open", guarded<editor_open>}, {"is_terminal", editor_is_terminal}};

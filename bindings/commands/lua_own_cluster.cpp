@@ -15,9 +15,7 @@ constexpr const char* kClusterKind = "actor.c.own_cluster";
 
 OwnCluster& cluster_at(lua_State* L) { return *object_at<OwnCluster>(L, 1, kClusterKind); }
 
-int cluster_pid(lua_State* L) {
-  return push(L, cluster_at(L).pid());
-}
+int cluster_pid(lua_State* L) { return push(L, cluster_at(L).pid()); }
 
 int cluster_output(lua_State* L) {
   const std::string text = cluster_at(L).output();

@@ -1,5 +1,3 @@
-#include "bindings/commands/lua_command.hpp"
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -11,6 +9,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "bindings/commands/lua_command.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/base/clock.hpp"
 
@@ -99,9 +98,7 @@ class Screen {
 Screen& screen_of(lua_State* L) { return RegistryObject<Screen>::find(L, kScreenModule); }
 
 /// open() -> whether the terminal could be opened
-int open_terminal(lua_State* L) {
-  return push(L, screen_of(L).open());
-}
+int open_terminal(lua_State* L) { return push(L, screen_of(L).open()); }
 
 int close_terminal(lua_State* L) {
   screen_of(L).close();

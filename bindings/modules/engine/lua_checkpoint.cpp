@@ -80,9 +80,7 @@ int drop_keeper(lua_State* L) {
 }
 
 /// pressing() -> whether the process ends soon and a checkpoint should be saved now
-int pressing(lua_State* L) {
-  return push(L, NodeContext::of(L).shared.keepers.last());
-}
+int pressing(lua_State* L) { return push(L, NodeContext::of(L).shared.keepers.last()); }
 
 int open_checkpoint(lua_State* L) {
   static const luaL_Reg kFunctions[] = {

@@ -142,9 +142,7 @@ int find_source(lua_State* L) {
   return 2;
 }
 
-int push_ids(lua_State* L, const std::vector<NodeId>& ids) {
-  return push_list(L, ids);
-}
+int push_ids(lua_State* L, const std::vector<NodeId>& ids) { return push_list(L, ids); }
 
 /// workers() -> ids in rank order, at the last refresh
 int workers(lua_State* L) {
@@ -203,9 +201,7 @@ int status(lua_State* L) {
 }
 
 /// status_columns() -> the status line's width; 0 without a terminal
-int status_columns(lua_State* L) {
-  return push(L, Console::status_columns());
-}
+int status_columns(lua_State* L) { return push(L, Console::status_columns()); }
 
 /// Fields that change: rank size id shard role epoch seed, founder (a worker since the beginning of the run), in_chunk
 /// (an observer's chunk runs within a call of the script).

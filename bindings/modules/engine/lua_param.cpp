@@ -384,9 +384,7 @@ int rename_barrier(lua_State* L) {
 }
 
 /// checkpoint_now() -> whether a checkpoint will be written at the next decision
-int checkpoint_now(lua_State* L) {
-  return push(L, param_state(L).server->checkpoint_now());
-}
+int checkpoint_now(lua_State* L) { return push(L, param_state(L).server->checkpoint_now()); }
 
 /// answer_schedule(tasks, where, keeps): tasks are {[id] = {task=, {k, v}, ...}}; nil: each of these workers chooses
 /// its own keys. `keeps`: the run keeps account of its tasks

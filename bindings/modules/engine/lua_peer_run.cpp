@@ -158,9 +158,7 @@ int run_answer_pull(lua_State* L) {
 }
 
 /// first() -> whether this node provides the initial values
-int run_first(lua_State* L) {
-  return push(L, peer_engine(L).run.first());
-}
+int run_first(lua_State* L) { return push(L, peer_engine(L).run.first()); }
 
 /// begun_elsewhere() -> whether one of a few sampled workers has begun its first step of the run; or nil, message, code
 int run_begun_elsewhere(lua_State* L) {

@@ -12,9 +12,7 @@ namespace actorhost {
 
 namespace {
 
-int injects(lua_State* L) {
-  return push(L, NodeContext::of(L).options.inject.any());
-}
+int injects(lua_State* L) { return push(L, NodeContext::of(L).options.inject.any()); }
 
 bool is_straggler(const NodeContext& context) {
   const double share = context.options.inject.straggler_share;

@@ -201,9 +201,7 @@ int results_failed(lua_State* L) {
 }
 
 /// has_failed() -> whether the action has ended with an error for all workers
-int has_failed(lua_State* L) {
-  return push(L, !mapreduce_state(L).client.outcome().ok);
-}
+int has_failed(lua_State* L) { return push(L, !mapreduce_state(L).client.outcome().ok); }
 
 int finished(lua_State* L) {
   MapReduceState& state = mapreduce_state(L);
@@ -250,9 +248,7 @@ int accumulated(lua_State* L) {
 }
 
 /// memory() -> bytes available to each node
-int memory(lua_State* L) {
-  return push(L, mapreduce_state(L).client.service().budget().each());
-}
+int memory(lua_State* L) { return push(L, mapreduce_state(L).client.service().budget().each()); }
 
 /// fail(): raises the error of the last failed FFI call
 int fail(lua_State* L) { raise_error(L, mapreduce_state(L).streams.failure()); }

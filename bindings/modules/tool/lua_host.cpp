@@ -44,9 +44,7 @@ struct Push {
   void operator()(bool value) const { lua_pushboolean(L, value); }
   void operator()(double value) const { lua_pushnumber(L, value); }
   void operator()(const std::string& value) const { lua_pushlstring(L, value.data(), value.size()); }
-  void operator()(const std::vector<double>& value) const {
-    push_list(L, value);
-  }
+  void operator()(const std::vector<double>& value) const { push_list(L, value); }
 };
 
 /// Upvalue 1 is the function's name.

@@ -1,6 +1,6 @@
-#include "host/engine/collective/schedule/algorithms.hpp"
-
 #include <algorithm>
+
+#include "host/engine/collective/schedule/algorithms.hpp"
 
 namespace actorhost::hierarchical {
 

@@ -1,5 +1,4 @@
 #include "host/engine/collective/schedule/algorithms.hpp"
-
 #include "host/engine/collective/schedule/power_of_two.hpp"
 
 namespace actorhost::recursive_doubling {
