@@ -1,4 +1,4 @@
---- Map-reduce: pipelines over datasets that are distributed over the cluster's nodes. Transformations are lazy, actions
+--- Map-reduce: pipelines over datasets distributed over the cluster's nodes. Transformations are lazy, actions
 --- run them. Every node runs the same script, and an action returns the same value on each. Operations have the names
 --- and meanings of Spark (Zaharia et al., Resilient distributed datasets, NSDI 2012) or else of Owl's map-reduce
 --- engine.
@@ -16,19 +16,13 @@ local files = require("actor.mapreduce.files")
 local natives = require("actor.mapreduce.natives")
 local sources = require("actor.mapreduce.sources")
 local node = require("actor.c.node")
-require("actor.mapreduce.persist")
-require("actor.mapreduce.keyed")
-require("actor.mapreduce.narrow")
-require("actor.mapreduce.ordered")
-require("actor.mapreduce.sets")
-require("actor.mapreduce.sorting")
-require("actor.mapreduce.actions")
-require("actor.mapreduce.statistics")
-require("actor.mapreduce.top_by_key")
-require("actor.mapreduce.checkpoint")
-require("actor.mapreduce.iterate")
-require("actor.mapreduce.local_iterator")
-require("actor.mapreduce.sinks")
+-- These modules add methods to datasets.
+for _, name in ipairs {
+  "persist", "keyed", "narrow", "ordered", "sets", "sorting", "actions", "statistics", "top_by_key", "checkpoint",
+  "iterate", "local_iterator", "sinks",
+} do
+  require("actor.mapreduce." .. name)
+end
 
 ---@class actor.mapreduce
 local M = {}
