@@ -5,8 +5,12 @@ local M = {}
 
 local single = ffi.new("float[1]")
 
--- Whether `text` parses to x; as float32 with `is_single`.
-local function is_text_of(text, x, is_single)
+---Returns whether `text` parses to x; as float32 with `is_single`.
+---@param text string
+---@param x number
+---@param is_single? boolean
+---@return boolean
+function M.is_text_of(text, x, is_single)
   local back = tonumber(text)
   if is_single then
     single[0] = back
@@ -28,7 +32,7 @@ function M.text(x, is_single)
   -- Normal numbers need no search below `sure` digits: %g drops the zeros of a shorter text.
   for digits = math.abs(x) < least_normal and 1 or sure, most - 1 do
     local text = ("%." .. digits .. "g"):format(x)
-    if is_text_of(text, x, is_single) then return text end
+    if M.is_text_of(text, x, is_single) then return text end
   end
   return ("%." .. most .. "g"):format(x)
 end

@@ -1,7 +1,7 @@
 --- Tensors as text, as NumPy writes them: columns of one width, the fewest digits that identify an element (at most 8
 --- after the point), lines of at most 75 characters, and shortened long dimensions.
-local ffi = require("ffi")
 local base = require("actor.tensor.base")
+local numbers = require("actor.numbers")
 
 local methods = base.methods
 local abs, max = math.abs, math.max
@@ -33,19 +33,12 @@ local function visit(t, short, f)
   end)
 end
 
-local single = ffi.new("float[1]")
-
 -- The shortest text of x, with 0, 1, .. `most` digits after the point, that converts back to x in its element type.
 local function shortest(x, letter, is_single, most)
   local text
   for digits = 0, most do
     text = ("%." .. digits .. letter):format(x)
-    local back = tonumber(text)
-    if is_single then
-      single[0] = back
-      back = single[0]
-    end
-    if back == x then return text end
+    if numbers.is_text_of(text, x, is_single) then return text end
   end
   return (text:gsub("(%.%d-)0+$", "%1"):gsub("(%.%d-)0+e", "%1e"))
 end
