@@ -70,8 +70,6 @@ local function strip_policy(description, text)
   return head, policy
 end
 
-local parse
-
 local function parse_parameters(spec, description, words, context)
   local values = {}
   for i, parameter in ipairs(description.parameters) do
@@ -79,7 +77,7 @@ local function parse_parameters(spec, description, words, context)
     if word == nil then
       values[i] = parameter.default
     elseif parameter[2] == "rule" then
-      values[i] = parse(word, context)
+      values[i] = M.parse(word, context)
     else
       values[i], expected = parameters.read(parameter, word)
       if expected then fail(spec, "%s has to be %s, not '%s'", parameter[1], expected, word) end
@@ -173,7 +171,7 @@ end
 ---@param spec string
 ---@param context {resample: string?, load: fun(path: string): string?, string?, runner: fun(chunk: function, path: string): boolean, any} resample: for sampling rules without a policy in the text
 ---@return actor.barrier.Rule
-function parse(spec, context)
+function M.parse(spec, context)
   local description = library.rules[spec:match("^[^:@]*")]
   if not (description and inner(description)) then
     local path, name = spec:match("^(.+%.lua):([^:/\\]+)$")
@@ -182,7 +180,5 @@ function parse(spec, context)
   end
   return parse_named(spec, context)
 end
-
-M.parse = parse
 
 return M

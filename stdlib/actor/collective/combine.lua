@@ -39,28 +39,26 @@ end
 ---@generic T
 ---@param value T
 ---@return T
-local function copy(value)
+function M.copy(value)
   if is_tensor(value) then return value:clone() end
   if type(value) ~= "table" then return value end
   local out = {}
-  for key, item in pairs(value) do out[key] = copy(item) end
+  for key, item in pairs(value) do out[key] = M.copy(item) end
   return out
 end
-M.copy = copy
 
 ---Returns the layout of a value as text: "float32[2,3]", "number".
 ---@param value any
 ---@return string
-local function layout(value)
+function M.layout(value)
   if not is_tensor(value) then return type(value) end
   return ("%s[%s]"):format(value.dtype, table.concat(value.shape, ","))
 end
-M.layout = layout
 
 -- Returns true if the combiner `name` can combine the values, or nil and the error's text.
 local function fits(name, a, b)
   if type(a) == "number" and type(b) == "number" then return true end
-  local left, right = layout(a), layout(b)
+  local left, right = M.layout(a), M.layout(b)
   if is_tensor(a) and left == right then return true end
   if left ~= right then return nil, ("%s and %s do not fit together"):format(left, right) end
   return nil, ("the combiner '%s' is for tensors and numbers, not for a %s"):format(name, left)
@@ -93,7 +91,7 @@ function Fold:combine(id, value, weight, received)
   local own = self.free[id]
   if combiner.fn then
     -- The user's function may change its arguments.
-    local worked, result = pcall(combiner.fn, own and total or copy(total), received and value or copy(value))
+    local worked, result = pcall(combiner.fn, own and total or M.copy(total), received and value or M.copy(value))
     if not worked then return nil, "the combiner failed: " .. tostring(result) end
     if result == nil then return nil, "the combiner gave nil" end
     self.values[id] = result

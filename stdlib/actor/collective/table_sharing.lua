@@ -28,11 +28,10 @@ function M.draw_number()
   until false
 end
 
-local function withdraw(sharing)
+function M.withdraw(sharing)
   l.shared_withdraw(sharing.number)
   in_use[sharing.number] = nil
 end
-M.withdraw = withdraw
 
 ---Publishes values as a new generation.
 ---@param values table<integer, any>
@@ -101,7 +100,7 @@ end
 ---@param weights table<integer, number>
 ---@param sharing? table
 function M.replace(tbl, values, weights, sharing)
-  if tbl.sharing then withdraw(tbl.sharing) end
+  if tbl.sharing then M.withdraw(tbl.sharing) end
   if sharing then
     local published = {}
     for id in pairs(values) do published[id] = true end

@@ -30,8 +30,6 @@ function M.width(text)
   return #text - followers
 end
 
-local width = M.width
-
 ---@param heads string[] one name per column; ">" before a name aligns the column to the right
 ---@param rows string[][]
 ---@return string
@@ -41,17 +39,17 @@ function M.columns(heads, rows)
   for i, head in ipairs(heads) do
     right[i] = head:sub(1, 1) == ">"
     shown[i] = right[i] and head:sub(2) or head
-    widths[i] = width(shown[i])
+    widths[i] = M.width(shown[i])
   end
   for _, row in ipairs(rows) do
-    for i = 1, #heads do widths[i] = math.max(widths[i], width(row[i] or "")) end
+    for i = 1, #heads do widths[i] = math.max(widths[i], M.width(row[i] or "")) end
   end
   local lines = {}
   local function add(row)
     local cells = {}
     for i = 1, #heads do
       local cell = row[i] or ""
-      local gap = (" "):rep(widths[i] - width(cell))
+      local gap = (" "):rep(widths[i] - M.width(cell))
       cells[i] = right[i] and gap .. cell or cell .. gap
     end
     lines[#lines + 1] = (table.concat(cells, "  "):gsub("%s+$", ""))

@@ -72,8 +72,6 @@ function M.show(value)
   end
   return "{" .. table.concat(parts, ", ") .. "}"
 end
-
-local show = M.show
 local get -- reads a value of a batch; set by compile.lua
 
 ---@param fn fun(value: ffi.cdata*): any
@@ -83,9 +81,9 @@ function M.read_with(fn) get = fn end
 local function record_of(state)
   local batch = state.batch
   if not batch or batch.at >= batch.count then return nil end
-  if state.array then return show(state.array[batch.first[0].number]) end
-  local text = show(get(batch.first[batch.at]))
-  if batch.pair[batch.at] % 2 == 1 then text = text .. ", " .. show(get(batch.second[batch.at])) end
+  if state.array then return M.show(state.array[batch.first[0].number]) end
+  local text = M.show(get(batch.first[batch.at]))
+  if batch.pair[batch.at] % 2 == 1 then text = text .. ", " .. M.show(get(batch.second[batch.at])) end
   return text
 end
 

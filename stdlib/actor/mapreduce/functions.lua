@@ -18,8 +18,6 @@ function M.is_users(fn)
   return info.what ~= "C" and info.source:sub(1, 8) ~= "@stdlib/"
 end
 
-local is_users = M.is_users
-
 -- A copied function loses the template tables that make `{ x = a, y = b }` fast. The constructor starts from a table
 -- with all its keys; the copy's template lacks the keys without a constant value, so each table grows key by key. The
 -- two opcodes are read from a small sample function. If the sample does not look as expected, copies stay unrepaired.
@@ -67,7 +65,7 @@ local function mend_constructors(fn)
 end
 
 local function freeze(fn, done)
-  if not is_users(fn) or not getupvalue(fn, 1) then return fn end
+  if not M.is_users(fn) or not getupvalue(fn, 1) then return fn end
   if done[fn] then return done[fn] end
   local copy = c.clone(fn)
   mend_constructors(copy)

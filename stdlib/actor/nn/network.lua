@@ -24,9 +24,8 @@ M.Network = Network
 ---@field name string
 ---@field from integer[] the steps whose results are its inputs; input i of the network has the number 1 - i
 
--- Rows of one pass where no gradients are needed.
-local rows_at_once = 256
-M.rows_at_once = rows_at_once
+---Rows of one pass where no gradients are needed.
+M.rows_at_once = 256
 
 local function run_seed() return package.preload["actor.c.node"] and require("actor").seed or 0 end
 
@@ -228,8 +227,8 @@ end
 -- Calls f(count, x, others, first row, last row) for consecutive pieces of rows of all tensors.
 local function in_pieces(x, others, f)
   local rows = base.is_tensor(x) and #x or #x[1]
-  for from = 1, rows, rows_at_once do
-    local to = math.min(from + rows_at_once - 1, rows)
+  for from = 1, rows, M.rows_at_once do
+    local to = math.min(from + M.rows_at_once - 1, rows)
     local function part(t) return t[{ { from, to } }] end
     local input = x
     if base.is_tensor(x) then

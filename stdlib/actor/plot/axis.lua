@@ -9,11 +9,9 @@ local M = {}
 local superscripts = { ["-"] = "⁻", ["0"] = "⁰", ["1"] = "¹", ["2"] = "²", ["3"] = "³", ["4"] = "⁴", ["5"] = "⁵",
   ["6"] = "⁶", ["7"] = "⁷", ["8"] = "⁸", ["9"] = "⁹" }
 
-local function power_text(base, exponent)
+function M.power_text(base, exponent)
   return base .. (("%d"):format(exponent):gsub(".", superscripts))
 end
-
-M.power_text = power_text
 
 -- A number with `decimals` decimals, a typographic minus sign, and no sign before zero.
 local function number_text(value, decimals)
@@ -88,7 +86,7 @@ function M.linear(low, high, count, fixed)
   end
   return {
     low = low, high = high, ticks = ticks, minor = {},
-    factor = exponent10 ~= 0 and "×" .. power_text(10, exponent10) or "",
+    factor = exponent10 ~= 0 and "×" .. M.power_text(10, exponent10) or "",
     place = function(value) return (value / factor - low) / span end,
   }
 end
@@ -96,7 +94,7 @@ end
 -- --- logarithmic ---
 
 local function power_label(base, exponent, plain)
-  if not plain then return power_text(base, exponent) end
+  if not plain then return M.power_text(base, exponent) end
   if base == 2 then return ("%d"):format(2 ^ exponent) end
   return number_text(10 ^ exponent, max(0, -exponent))
 end
@@ -122,7 +120,7 @@ local function subdivided(low, high, fixed)
       local e = decade + log10(digit)
       local plain = decade >= -3 and decade <= 4
       local label = plain and number_text(multiple(digit, 1, decade), max(0, -decade))
-        or (digit == 1 and "" or digit .. "·") .. power_text(10, decade)
+        or (digit == 1 and "" or digit .. "·") .. M.power_text(10, decade)
       ticks[#ticks + 1] = { e = e, label = label }
     end
   end

@@ -25,7 +25,7 @@ function M.axis(o, name, fn)
   return o
 end
 
-local function numbers(array, name, fn, count)
+function M.numbers(array, name, fn, count)
   check.arg(array, "table", name, fn)
   if count and #array ~= count then
     check.fail("bad argument '%s' to %s: expected %d numbers as y has, got %d", name, fn, count, #array)
@@ -36,14 +36,10 @@ local function numbers(array, name, fn, count)
   return array
 end
 
-M.numbers = numbers
-
-local function finite(value) return value - value == 0 end
-
-M.finite = finite
+function M.finite(value) return value - value == 0 end
 
 local function usable(value, log)
-  return value ~= nil and finite(value) and not (log and value <= 0)
+  return value ~= nil and M.finite(value) and not (log and value <= 0)
 end
 
 ---@class actor.plot.Points a normalised series
@@ -59,10 +55,10 @@ end
 ---@param y_log any
 ---@return actor.plot.Points
 function M.points(s, name, fn, x_log, y_log)
-  local y = numbers(s.y, name .. ".y", fn)
-  local x = s.x and numbers(s.x, name .. ".x", fn, #y)
-  local low = s.low and numbers(s.low, name .. ".low", fn, #y)
-  local high = s.high and numbers(s.high, name .. ".high", fn, #y)
+  local y = M.numbers(s.y, name .. ".y", fn)
+  local x = s.x and M.numbers(s.x, name .. ".x", fn, #y)
+  local low = s.low and M.numbers(s.low, name .. ".low", fn, #y)
+  local high = s.high and M.numbers(s.high, name .. ".high", fn, #y)
   if (low == nil) ~= (high == nil) then
     check.fail("bad argument '%s' to %s: low and high go together", name, fn)
   end
@@ -74,7 +70,7 @@ function M.points(s, name, fn, x_log, y_log)
       out.points[i] = { x = at, y = y[i], low = both and low[i] or nil, high = both and high[i] or nil }
     else
       out.points[i] = false
-      if finite(at) and finite(y[i]) then out.negative = out.negative + 1 else out.infinite = out.infinite + 1 end
+      if M.finite(at) and M.finite(y[i]) then out.negative = out.negative + 1 else out.infinite = out.infinite + 1 end
     end
   end
   return out

@@ -140,20 +140,19 @@ end
 
 -- Calls f(u, dim) with the dimensions `dim` (one, several, or all for nil) merged into one, and reshapes its result as
 -- `keepdim` requires. Returns a number where `dim` is nil.
-local function over(fn, t, dim, keepdim, f)
+function M.over(fn, t, dim, keepdim, f)
   base.arg(t, "t", fn)
   check.optional(keepdim, "boolean", "keepdim", fn)
   if dim == nil then return methods.item(f(methods.flatten(t), 1)) end
   local u, kept, left = joined(t, type(dim) == "table" and base.dims(dim, fn) or { dim }, fn)
   return methods.reshape(f(u, u.ndim_), keepdim and kept or left)
 end
-M.over = over
 
 local reduce
 
 -- Separate from `reduce`, because LuaJIT would not compile `reduce` with a closure in it.
 local function reduce_several(fn, needs, along, t, dims, keepdim)
-  return over(fn, t, dims, keepdim, function(u, last) return reduce(fn, needs, nil, along, u, last) end)
+  return M.over(fn, t, dims, keepdim, function(u, last) return reduce(fn, needs, nil, along, u, last) end)
 end
 
 -- The result of reducing one dimension of t with `along(out, t, dimension, keep)`, or all of them with `whole(t)`.

@@ -23,19 +23,18 @@ function M.floating(t, name, fn)
 end
 
 -- Raises unless both operands are tensors of one floating-point type.
-local function pair_of(a, b, fn)
+function M.pair_of(a, b, fn)
   M.floating(a, "a", fn)
   M.floating(b, "b", fn)
   if a.type_ ~= b.type_ then base.raise(fn, C.AH_TENSOR_DTYPE, a, b) end
 end
-M.pair_of = pair_of
 
 ---Returns a view of t with rearranged dimensions. groups[i] lists the dimensions of t (from 1) for dimension i of the
 ---view: one dimension; several, for their diagonal; or none, for size 1. Dimensions of t in no group must have size 1.
 ---@param t actor.Tensor
 ---@param groups integer[][]
 ---@return actor.Tensor view
-local function arranged(t, groups)
+function M.arranged(t, groups)
   for i = 1, #groups do
     local extent, step = 1, 0
     for _, d in ipairs(groups[i]) do
@@ -80,7 +79,7 @@ local function reduced(x, needed)
       table.insert(labels, label)
     end
   end
-  local t = arranged(x.t, places(x, labels))
+  local t = M.arranged(x.t, places(x, labels))
   for i = #labels, 1, -1 do
     if not needed[labels[i]] then
       t = methods.sum(t, i)
@@ -108,10 +107,10 @@ local function as_matrices(x, batch, rows, columns)
     for _, label in ipairs(list) do table.insert(all, label) end
     sizes[i], single = count(x, list), single and #list <= 1
   end
-  if not single then return methods.reshape(arranged(x.t, places(x, all)), sizes) end
+  if not single then return methods.reshape(M.arranged(x.t, places(x, all)), sizes) end
   local groups = {}
   for i, list in ipairs(lists) do groups[i] = places(x, list)[1] or {} end
-  return arranged(x.t, groups)
+  return M.arranged(x.t, groups)
 end
 
 local function too_many(fn, n)
@@ -139,7 +138,7 @@ local function multiplied(fn, x, y, needed)
   end
   if #labels > base.max_dims then too_many(fn, #labels) end
   if #summed == 0 then
-    return { t = methods.mul(arranged(x.t, places(x, labels)), arranged(y.t, places(y, labels))), labels = labels }
+    return { t = methods.mul(M.arranged(x.t, places(x, labels)), M.arranged(y.t, places(y, labels))), labels = labels }
   end
   local product = methods.matmul(as_matrices(x, batch, left, summed), as_matrices(y, batch, summed, right))
   return { t = methods.reshape(product, sizes), labels = labels }
@@ -157,7 +156,7 @@ local function contracted(fn, operands, output)
     result = multiplied(fn, result, operands[i], needed)
   end
   result = reduced(result, set_of(output))
-  result = arranged(result.t, places(result, output))
+  result = M.arranged(result.t, places(result, output))
   return #operands > 1 and methods.contiguous(result) or methods.clone(result)
 end
 
@@ -341,7 +340,7 @@ end
 ---@return actor.Tensor
 function methods.tensordot(a, b, dims)
   local fn = "tensor.tensordot"
-  pair_of(a, b, fn)
+  M.pair_of(a, b, fn)
   if dims == nil then dims = 2 end
   if type(dims) == "table" then
     return dotted(fn, a, b, dimensions(a, dims[1], "dims[1]", fn), dimensions(b, dims[2], "dims[2]", fn))
@@ -358,7 +357,7 @@ end
 ---@return actor.Tensor the other dimensions of a, then the other dimensions of b
 function methods.inner(a, b)
   local fn = "tensor.inner"
-  pair_of(a, b, fn)
+  M.pair_of(a, b, fn)
   if a.ndim_ == 0 or b.ndim_ == 0 then return methods.mul(a, b) end
   return dotted(fn, a, b, { a.ndim_ }, { b.ndim_ })
 end
@@ -394,7 +393,7 @@ function methods.kron(a, b)
     of_b[2 * d - 1], of_b[2 * d] = {}, db > 0 and { db } or {}
     sizes[d] = (da > 0 and tonumber(a.extent_[da - 1]) or 1) * (db > 0 and tonumber(b.extent_[db - 1]) or 1)
   end
-  return methods.reshape(methods.mul(arranged(a, of_a), arranged(b, of_b)), sizes)
+  return methods.reshape(methods.mul(M.arranged(a, of_a), M.arranged(b, of_b)), sizes)
 end
 
 ---Returns the cross products of the vectors of size 3 in the last dimension of a and b; the other dimensions broadcast.
@@ -421,7 +420,5 @@ function methods.cross(a, b)
   end
   return out
 end
-
-M.arranged = arranged
 
 return M
