@@ -23,13 +23,9 @@
 local base = require("actor.tensor.base")
 local names = require("actor.tensor.names")
 local check = require("actor.check")
-require("actor.tensor.views")
-require("actor.tensor.math")
-require("actor.tensor.indexed")
-require("actor.tensor.order")
-require("actor.tensor.statistics")
-require("actor.tensor.print")
-require("actor.tensor.linalg")
+for _, name in ipairs { "views", "math", "indexed", "order", "statistics", "print", "linalg" } do -- they add methods
+  require("actor.tensor." .. name)
+end
 local create = require("actor.tensor.create")
 local join = require("actor.tensor.join")
 local files = require("actor.tensor.files")
