@@ -85,28 +85,18 @@ local function section_html(section)
   return table.concat(out, "\n")
 end
 
--- Whether a compared figure has more than one simulation.
-local function several_seeds(sections)
-  for _, section in ipairs(sections) do
-    for _, row in ipairs(section.comparisons) do
-      if row.n > 1 then return true end
-    end
-  end
-  return false
-end
-
 ---@param sections table[]
 ---@return string html
 function M.html(sections)
-  local out, agree, among, all = { head }, 0, 0, 0
+  local out, agree, among, all, several = { head }, 0, 0, 0, false
   for _, section in ipairs(sections) do
     for _, row in ipairs(section.comparisons) do
-      all = all + 1
+      all, several = all + 1, several or row.n > 1
       agree = agree + (M.agrees(row) and 1 or 0)
       among = among + (not M.agrees(row) and among_runs(row) and 1 or 0)
     end
   end
-  local ours = several_seeds(sections) and "each figure here is a mean over seeds with its 95 % interval"
+  local ours = several and "each figure here is a mean over seeds with its 95 % interval"
     or "each figure here is of one run, with no interval"
   out[#out + 1] = ("<h1>Barrier experiments</h1>\n<p>actorhost %s. %d of %d published figures are met within 3 %% or one "
     .. "step%s; %s; published ones are of single runs or a few.</p>"):format(

@@ -39,9 +39,7 @@ local function tasks_of(experiment, tasks)
     for _, task in ipairs(sim.sweep.tasks(sweep)) do
       local spec = sim.sweep.spec_at(task.barrier, task.varied)
       task.series, task.barrier, task.options.barrier = task.barrier, spec, spec
-      for name in pairs(task.varied) do
-        if name == "beta" then task.options[name] = nil end
-      end
+      if task.varied.beta then task.options.beta = nil end
       task.experiment, task.index, task.train = experiment.id, #tasks + 1, experiment.train
       task.is_beside = sweep == experiment.beside
       tasks[#tasks + 1] = task

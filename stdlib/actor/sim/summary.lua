@@ -1,5 +1,6 @@
 --- Means over the repeats of a sweep, with confidence intervals after Student.
 local c = require("actor.c.sim")
+local util = require("actor.util")
 
 local M = {}
 
@@ -32,20 +33,10 @@ function M.mean(values, confidence)
   return { mean = mean, low = mean - half, high = mean + half, sd = sd, least = least, most = most, n = n }
 end
 
-local function key_of(row)
-  local parts = { row.barrier }
-  for _, name in ipairs(require("actor.util").sorted_keys(row.varied or {})) do
-    parts[#parts + 1] = name .. "=" .. tostring(row.varied[name])
-  end
-  return table.concat(parts, "\0")
-end
-
--- "pbsp:10, nodes = 20".
-local function name_of(group)
-  local parts = { group.barrier }
-  for _, name in ipairs(require("actor.util").sorted_keys(group.varied)) do
-    parts[#parts + 1] = ("%s = %s"):format(name, tostring(group.varied[name]))
-  end
+-- The rule and the varied options of a row or a group: "pbsp:10, nodes = 20".
+local function name_of(of)
+  local parts = { of.barrier }
+  for name, value in util.pairs(of.varied or {}) do parts[#parts + 1] = ("%s = %s"):format(name, tostring(value)) end
   return table.concat(parts, ", ")
 end
 
@@ -85,7 +76,7 @@ end
 function M.groups(rows, confidence)
   local groups, known = {}, {}
   for _, row in ipairs(rows) do
-    local key = key_of(row)
+    local key = name_of(row)
     local group = known[key]
     if not group then
       group = { barrier = row.barrier, varied = row.varied or {}, rows = {}, stats = {} }

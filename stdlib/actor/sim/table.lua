@@ -42,16 +42,12 @@ end
 
 -- The names of the columns. The varied options (except those among the first columns) are in the middle.
 local function all_columns(varied)
-  local columns, fixed = {}, {}
-  for _, name in ipairs(M.columns) do
-    columns[#columns + 1] = name
-    fixed[name] = true
-  end
+  local own, fixed = {}, {}
+  for _, name in ipairs(M.columns) do fixed[name] = true end
   for _, name in ipairs(varied) do
-    if not fixed[name] then columns[#columns + 1] = name end
+    if not fixed[name] then own[#own + 1] = name end
   end
-  for _, name in ipairs(M.more_columns) do columns[#columns + 1] = name end
-  return columns
+  return util.joined(M.columns, own, M.more_columns)
 end
 
 local function cell_of(row, name)
