@@ -220,11 +220,8 @@ end
 local states = setmetatable({}, { __mode = "k" })
 
 local function state_of(filter)
-  local state = states[filter]
-  if not state then
-    state = { c = c.open(settled(filter, leaves_much(filter))), before = 0, after = 0 }
-    states[filter] = state
-  end
+  local state = states[filter] or { c = c.open(settled(filter, leaves_much(filter))), before = 0, after = 0 }
+  states[filter] = state
   return state
 end
 

@@ -160,12 +160,8 @@ function Batches:next(worker)
     number = self._next
     self._next = number + 1
   end
-  local held = self._held[worker]
-  if not held then
-    held = {}
-    self._held[worker] = held
-  end
-  held[#held + 1] = number
+  local held = self._held[worker] or {}
+  self._held[worker], held[#held + 1] = held, number
   self._holder[number] = worker
   return number
 end
