@@ -125,11 +125,8 @@ local function in_order(node, seen, order)
 end
 
 local function regularised(layer, options)
-  for name, weight in pairs(rawget(layer, "weights") or {}) do
-    if name == "weight" then
-      weight.l1, weight.l2 = weight.l1 or options.l1, weight.l2 or options.l2
-    end
-  end
+  local weight = (rawget(layer, "weights") or {}).weight
+  if weight then weight.l1, weight.l2 = weight.l1 or options.l1, weight.l2 or options.l2 end
 end
 
 -- The name of a node's layer: the option `name`, or the kind. A repeated kind gets a number, from 2 on.

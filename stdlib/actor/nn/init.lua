@@ -21,6 +21,7 @@ local losses = require("actor.nn.losses")
 local network = require("actor.nn.network")
 local normalise = require("actor.nn.layers.normalise")
 local shapes = require("actor.nn.layers.shapes")
+local util = require("actor.util")
 local weights = require("actor.nn.weights")
 
 ---@class actor.nn
@@ -44,12 +45,8 @@ local M = {
 -- The options of a fully connected layer in a chain: (outputs, "relu") or (outputs, "relu", {init = "glorot"}).
 local function dense_options(act, options, fn)
   if type(act) == "table" then act, options = nil, act end
-  local known = { name = "string?" }
-  for name, kind in pairs(dense.options) do known[name] = kind end
-  check.options(options or {}, known, fn)
-  local given = { act = act }
-  for name, value in pairs(options or {}) do given[name] = value end
-  return given
+  options = check.optional_options(options, util.merged(dense.options, { name = "string?" }), fn)
+  return util.merged({ act = act }, options)
 end
 
 chain.define("linear", function(shape, outputs, act, options)
@@ -71,21 +68,11 @@ chain.define("fully_connected", function(shape, outputs, act, options)
   return layer
 end)
 
-chain.define("conv2d", images.conv2d)
-chain.define("max_pool2d", images.max_pool2d)
-chain.define("avg_pool2d", images.avg_pool2d)
-chain.define("normalisation", normalise.normalisation)
-chain.define("batch_norm", normalise.batch_norm)
-chain.define("dropout", normalise.dropout)
-chain.define("flatten", shapes.flatten)
-chain.define("embedding", shapes.embedding)
-chain.define("add", shapes.add)
-chain.define("concat", shapes.concat)
+for name, make in pairs(util.merged(images, normalise, shapes)) do chain.define(name, make) end
 
 -- ---- Single layers ----
 
-local linear_options = { seed = "number|cdata?", rng = "cdata?", dtype = "string?" }
-for name, kind in pairs(dense.options) do linear_options[name] = kind end
+local linear_options = util.merged(dense.options, { seed = "number|cdata?", rng = "cdata?", dtype = "string?" })
 
 ---A fully connected layer with its own weights, y = x weight + bias. `init` is the initial value of the weights: "he"
 ---(the default, for relu), "glorot", "lecun", each also with "_uniform", "zeros", "ones", a number, or a function. For
