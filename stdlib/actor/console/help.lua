@@ -15,10 +15,8 @@ Tab completes, Ctrl-R searches the history, Ctrl-C clears the line or interrupts
 function M.overview()
   local rows = {}
   for i, command in ipairs(commands.list) do rows[i] = { "  :" .. command.name .. " " .. command.arguments, command.summary } end
-  local lines = {}
-  for line in (text.columns({ "", "" }, rows) .. "\n"):gmatch("(.-)\n") do lines[#lines + 1] = line end
-  table.remove(lines, 1)
-  return keys .. "\n\n" .. table.concat(lines, "\n") .. "\n\n:help NAME describes a function of the library, such as :help param.run"
+  local list = text.columns({ "", "" }, rows):gsub("^[^\n]*\n", "")
+  return keys .. "\n\n" .. list .. "\n\n:help NAME describes a function of the library, such as :help param.run"
 end
 
 ---Returns the description of a command, or the docstring of a name of the library.
