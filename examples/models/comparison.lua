@@ -11,6 +11,7 @@
 --     print(table.concat(found:claims { { "bsp is slowest", steps, more = { "ssp", "asp" }, less = { "bsp" } } }, "\n"))
 --     local svg = found:lines { points = { 1, 2 }, measure = losses, y = { label = "loss" } }
 local plot = require "actor.plot"
+local util = require "actor.util"
 local mean = require("actor.sim.summary").mean
 
 local M = {}
@@ -126,11 +127,7 @@ function Comparison:rows(field)
       if type(row[1]) == "table" or next(row) == nil then
         add(run, row)
       else
-        local copy = {}
-        for _, from in ipairs { run, row } do
-          for name, value in pairs(from) do copy[name] = value end
-        end
-        rows[#rows + 1] = copy
+        rows[#rows + 1] = util.merged(run, row)
       end
     end
   end
@@ -143,8 +140,7 @@ end
 -- of each run's least number to the mean of its greatest.
 function Comparison:lines(options)
   local measure, points, band = options.measure, options.points, options.band or "interval"
-  local chart = {}
-  for name, value in pairs(options) do chart[name] = value end
+  local chart = util.merged(options)
   chart.measure, chart.points, chart.band, chart.series, chart.notes = nil, nil, nil, {}, { unpack(options.notes or {}) }
   local banded = band == "range" or #self.seeds > 1
   if banded and band == "interval" then table.insert(chart.notes, 1, "bands: 95 % intervals over the seeds") end
