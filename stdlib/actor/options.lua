@@ -95,8 +95,7 @@ return function(defaults, args)
     check.fail("%s; arguments of this job: [%s] (those of actorhost itself go before the script)", wrong,
       table.concat(written, "] ["))
   end
-  local out = {}
-  for i, word in ipairs(rest) do out[i] = word end
+  local out = util.joined(rest)
   for _, flag in ipairs(flags) do
     if flag.key then
       out[flag.key], wrong = taken(flag.about, values[flag.name])

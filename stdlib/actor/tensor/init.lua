@@ -23,6 +23,7 @@
 local base = require("actor.tensor.base")
 local names = require("actor.tensor.names")
 local check = require("actor.check")
+local util = require("actor.util")
 for _, name in ipairs { "views", "math", "indexed", "order", "statistics", "print", "linalg" } do -- they add methods
   require("actor.tensor." .. name)
 end
@@ -152,15 +153,9 @@ local ffi = require("ffi")
 
 ---@class actor.tensor
 ---@field isa string instruction set of the kernels in use: "sse2", "v3" or "v4"
-local M = { isa = ffi.string(base.api.isa) }
-
-for name, f in pairs(base.methods) do
-  if name ~= "at" and name ~= "put" then M[name] = f end
-end
-for _, part in ipairs { create, join, files, require("actor.tensor.random") } do
-  for name, f in pairs(part) do M[name] = f end
-end
-M.einsum = require("actor.tensor.products").einsum
+local M = util.merged(base.methods, create, join, files, require("actor.tensor.random"))
+M.isa, M.einsum = ffi.string(base.api.isa), require("actor.tensor.products").einsum
+M.at, M.put = nil, nil -- for t[i] and t[i] = value
 
 ---Returns whether the value is a tensor.
 ---@param value any
