@@ -132,10 +132,6 @@ local function rule_of(run, flags)
   return rule, spec
 end
 
----@param text string
----@return actor.param.Summary
-local function decoded_summary(text) return assert(codec.decode(text)) end
-
 -- ---- the worker's side ----
 
 local function keys_to_fetch(run, ctx)
@@ -279,7 +275,7 @@ function M.run(run)
   if run.seconds ~= false then node.honour("seconds") end
   if run.checkpoint ~= false then node.honour("checkpoint", "resume") end
   local index, replayed, value = events.enter_run("param.run")
-  if replayed then return decoded_summary(value) end
+  if replayed then return assert(codec.decode(value)) end
   if node.role == "server" then return node.call_for_all(serve, run, index, flags, filters) end
   c.open(index)
   return events.call_as_run("param.run", work, run, index, filters)
