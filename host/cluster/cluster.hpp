@@ -109,8 +109,8 @@ class Cluster final : private LinkEvents {
 
   /// This process leaves the run (Ctrl-C). On the coordinator the run ends for all. Also ends `open`.
   void stop(const EndMessage& end);
-  /// Says goodbye on all links. Returns once the other ends have read their queued frames, or after a second.
-  /// Idempotent.
+  /// Says goodbye on all links. Returns once the other ends have read their queued frames, or after a second. After a
+  /// successful run the coordinator waits up to 30 s for a member that still sends. Idempotent.
   void close() { service_.close(); }
 
  private:
