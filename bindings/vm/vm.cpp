@@ -9,6 +9,7 @@
 #include "bindings/vm/lua_sandbox.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "bindings/vm/standard_modules.hpp"
+#include "host/base/non_copyable.hpp"
 
 namespace actorhost {
 
@@ -92,7 +93,7 @@ void keep_hook_functions(lua_State* L) {
 }  // namespace
 
 // Marks the outermost run or call: a stop request may signal the thread only inside.
-class Vm::Running {
+class Vm::Running : private NonCopyable {
  public:
   explicit Running(Vm& vm) : vm_(vm) {
     if (vm_.depth_++ == 0) vm_.enter();
@@ -100,8 +101,6 @@ class Vm::Running {
   ~Running() {
     if (--vm_.depth_ == 0) vm_.leave();
   }
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
 
  private:
   Vm& vm_;

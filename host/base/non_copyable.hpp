@@ -3,7 +3,7 @@
 
 namespace actorhost {
 
-/// A private base: its heirs can be neither copied nor moved.
+/// A private base: objects of a derived class can be neither copied nor moved.
 class NonCopyable {
  public:
   NonCopyable(const NonCopyable&) = delete;

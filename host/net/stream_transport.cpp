@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "host/base/non_copyable.hpp"
 #include "host/net/directory.hpp"
 #include "host/net/link_table.hpp"
 
@@ -29,13 +30,11 @@ bool for_transport(Kind kind) { return kind == Kind::heartbeat || kind == Kind::
 
 }  // namespace
 
-class StreamTransport::Impl {
+class StreamTransport::Impl : private NonCopyable {
  public:
   Impl(StreamOptions options, Log& log, LinkEvents& events)
       : options_(std::move(options)), log_(log), events_(events), table_(options_.max_parked_bytes) {}
   ~Impl() { close(); }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
 
   Result<std::string> listen(const std::string& url);
   Result<LinkId> dial(const std::string& url, double seconds);

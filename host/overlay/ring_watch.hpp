@@ -7,17 +7,16 @@
 #include <set>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
 #include "host/overlay/fingers.hpp"
 #include "host/overlay/gossip.hpp"
 #include "host/overlay/peer_calls.hpp"
 
 namespace actorhost {
 
-class RingWatch {
+class RingWatch : private NonCopyable {
  public:
   RingWatch(PeerCalls& calls, Neighbourhood& near, Fingers& fingers, Gossip& gossip, Rng& rng, double now);
-  RingWatch(const RingWatch&) = delete;
-  RingWatch& operator=(const RingWatch&) = delete;
 
   /// Called for each lost peer and each contact that replies to a probe.
   void on_return(std::function<void(const Peer&)> callback) { return_ = std::move(callback); }

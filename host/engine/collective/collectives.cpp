@@ -436,45 +436,39 @@ Status Collectives::take_frames(CollectiveCall& call, const CollectiveGroup& gro
 
 Result<uint32_t> Collectives::ensure_admitted() {
   if (!late_joiners_.awaits_admission()) return 0;
-  auto point = late_joiners_.await_admission(waits_);
-  if (!point) return point.error();
-  AH_TRY(catch_up(point->epoch));
-  node_.skip_actions(point->actions);
-  late_joiners_.admit(*point);
-  all_workers_.calls = point->calls;
-  node_.stats().calls.set(point->calls);
-  all_workers_.async_calls = point->async_calls;
-  all_workers_.losses.admit(point->ids, node_.actions());
-  return point->late;
+  AH_LET(const auto point, late_joiners_.await_admission(waits_));
+  AH_TRY(catch_up(point.epoch));
+  node_.skip_actions(point.actions);
+  late_joiners_.admit(point);
+  all_workers_.calls = point.calls;
+  node_.stats().calls.set(point.calls);
+  all_workers_.async_calls = point.async_calls;
+  all_workers_.losses.admit(point.ids, node_.actions());
+  return point.late;
 }
 
 Result<uint32_t> Collectives::join_point(CallSpec spec, double timeout) {
   if (late_joiners_.awaits_admission()) return ensure_admitted();
   spec.kind = CollectiveKind::broadcast;
   spec.placed = true;
-  auto placing = place(all_workers_);
-  if (!placing) return placing.error();
-  spec.stale = std::move(placing->unreported_loss);
+  AH_LET(auto placing, place(all_workers_));
+  spec.stale = std::move(placing.unreported_loss);
   JoinPoint point;
-  const bool leads = placing->place == 0U;
+  const bool leads = placing.place == 0U;
   if (leads) {
-    auto late = late_joiners_.collect();
-    if (!late) return late.error();
+    AH_LET(const auto late, late_joiners_.collect());
     point = {all_workers_.calls + 1,
              all_workers_.async_calls,
              node_.actions(),
              node_.newest_membership()->epoch(),
              all_workers_.losses.placed(),
-             static_cast<uint32_t>(late->size())};
-    point.ids.insert(point.ids.end(), late->begin(), late->end());
+             static_cast<uint32_t>(late.size())};
+    point.ids.insert(point.ids.end(), late.begin(), late.end());
     spec.parcel = PackedValue{"", Blob::copy_of(pack(point))};
   }
-  auto made = run(all_workers_, std::move(spec), timeout);
-  if (!made) return made.error();
+  AH_LET(const auto made, run(all_workers_, std::move(spec), timeout));
   if (!leads) {
-    auto received = unpack<JoinPoint>(made->parcel.body.view());
-    if (!received) return received.error();
-    point = std::move(*received);
+    AH_LET(point, unpack<JoinPoint>(made.parcel.body.view()));
   }
   if (point.late > 0) AH_TRY(admit(point));
   return point.late;

@@ -59,13 +59,12 @@ Result<JoinPoint> LateJoiners::await_admission(uint32_t& waits) {
 Status LateJoiners::check_for_end(uint32_t wait, const std::string& subject, bool& ended_before) {
   LongWait waiting{wait, subject};
   waiting.outside = true;
-  const auto list = node_.whereabouts(&waiting);
-  if (!list) return list.error();
+  AH_LET(const auto list, node_.whereabouts(&waiting));
   const NodeId leader = node_.membership().workers().front().id;
-  const auto at = std::find_if(list->begin(), list->end(), [&](const Whereabouts& w) { return w.id == leader; });
-  const bool ended = at != list->end() && at->ended;
+  const auto at = std::find_if(list.begin(), list.end(), [&](const Whereabouts& w) { return w.id == leader; });
+  const bool ended = at != list.end() && at->ended;
   if (!ended || !std::exchange(ended_before, true)) return {};
-  for (const Whereabouts& w : *list) node_.skip_actions(w.actions);
+  for (const Whereabouts& w : list) node_.skip_actions(w.actions);
   node_.leave_out();
   return Error{Code::interrupted, subject +
                                       ": the others have come to the end of their scripts without another "

@@ -74,10 +74,9 @@ Status PeerWait::show(const std::vector<KeyClient::Pending>& pending) {
   std::vector<NodeId> ids;
   std::string description;
   if (phase_ == Phase::begin) {
-    const auto late = node.behind(run_ - 1);
-    if (!late) return late.error();
-    for (const Whereabouts& worker : *late) add(ids, worker.id);
-    description = node.describe(*late);
+    AH_LET(const auto late, node.behind(run_ - 1));
+    for (const Whereabouts& worker : late) add(ids, worker.id);
+    description = node.describe(late);
   } else if (phase_ == Phase::pass && gate_.sampled()) {
     for (const NodeId id : gate_.sampled_behind()) {
       add(ids, id);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "host/base/non_copyable.hpp"
 #include "host/cluster/look/barrier_board.hpp"
 #include "host/engine/peer/peer_bridge.hpp"
 #include "host/engine/peer/peer_gate.hpp"
@@ -17,12 +18,10 @@ class PeerWait {
   enum class Phase : uint8_t { none, begin, ready, pass, fetch, push, stop, settle };
 
   /// Marks the node as waiting in the run for the lifetime of this object.
-  class Scope {
+  class Scope : private NonCopyable {
    public:
     explicit Scope(PeerWait& wait);
     ~Scope();
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
 
    private:
     static constexpr EngineCall kCall{Cause::peer, "peer.run"};
