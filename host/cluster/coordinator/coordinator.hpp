@@ -2,8 +2,8 @@
 // The coordinator of a run. It decides which processes belong to the run, checks that all workers take the same actions
 // in the same order, sends the job's modules to other hosts, and ends the run. Process 0 is the first coordinator. In a
 // run of peers another process takes over after its failure (`succeed`). A passive state machine: frames, link losses
-// and the time go in, frames go out through CoordinatorOutput. `Cluster` owns the coordinator and calls it on the
-// cluster's thread. The coordinator owns no socket and no thread, so tests drive it by hand.
+// and the time go in, frames go out through CoordinatorOutput. ClusterService owns it and calls it on the cluster's
+// thread. The coordinator owns no socket and no thread, so tests drive it by hand.
 
 #include <functional>
 #include <map>
