@@ -58,13 +58,13 @@ json first_of(const json& rows, size_t count) {
 bool is_worker(const json& node) { return text(node, "role") != "server"; }
 
 /// The measure of a worker's progress: its steps, or in a run without steps its collectives or tasks.
-struct Progress {
+struct ProgressMeasure {
   const char* field;
   const char* what;
 };
 
-Progress progress_of(const Nodes& nodes) {
-  for (const Progress known : {Progress{"step", "steps"}, {"calls", "collectives"}, {"tasks", "tasks"}}) {
+ProgressMeasure progress_of(const Nodes& nodes) {
+  for (const ProgressMeasure known : {ProgressMeasure{"step", "steps"}, {"calls", "collectives"}, {"tasks", "tasks"}}) {
     for (const json* node : nodes) {
       if (is_worker(*node) && number(*node, known.field) > 0) return known;
     }
@@ -91,7 +91,7 @@ json waits_of(const json& node, const json& held) {
   return out;
 }
 
-json node_row(const json& node, const Progress& progress, const json& held) {
+json node_row(const json& node, const ProgressMeasure& progress, const json& held) {
   json out = chosen(node, {"id",    "rank", "name",     "role",      "host",      "state",   "cause",
                            "for",   "what", "since",    "seconds",   "updates",   "action",  "where",
                            "queue", "sent", "received", "lua_bytes", "straggler", "lost_at", "reason"});
@@ -156,7 +156,7 @@ json steps_of(const Nodes& nodes, const char* progress) {
           {"max", steps.back()},  {"first", steps.front()}, {"width", width},          {"counts", counts}};
 }
 
-json totals_of(const Nodes& nodes, const Progress& progress, const json& held) {
+json totals_of(const Nodes& nodes, const ProgressMeasure& progress, const json& held) {
   std::map<std::string, int> states;
   std::map<std::string, double> sums;
   json wait = json::object();
@@ -195,7 +195,7 @@ json collective_of(const json& state, const Nodes& nodes) {
   return out;
 }
 
-json window_of(Nodes nodes, const PageView& view, const Progress& progress, const json& held, json& out) {
+json window_of(Nodes nodes, const PageView& view, const ProgressMeasure& progress, const json& held, json& out) {
   sort_nodes(nodes, view.sort, progress.field);
   const size_t last_page = nodes.empty() ? 0 : (nodes.size() - 1) / kWindowNodes * kWindowNodes;
   const size_t from = std::min(view.offset, last_page);
@@ -271,7 +271,7 @@ json page_message(const json& state, const PageView& view) {
   Nodes nodes;
   const json& all = list(state, "nodes");
   for (const json& node : all) nodes.push_back(&node);
-  const Progress progress = progress_of(nodes);
+  const ProgressMeasure progress = progress_of(nodes);
   const json& barriers = list(state, "barrier");
   const json& held = barriers.empty() ? barriers : field(barriers.back(), "waited");
   json out = {{"run", brief(field(state, "run"))}, {"totals", totals_of(nodes, progress, held)}};

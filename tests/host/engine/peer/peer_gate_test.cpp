@@ -62,7 +62,7 @@ struct Fixture {
 };
 
 PeerGate::Sampling poll_each(double seconds) { return {true, 2, {Resample::Kind::poll, seconds}}; }
-const PeerGate::Sampling kSticky{true, 2, {Resample::Kind::sticky, 0}};
+const PeerGate::Sampling kStickyPair{true, 2, {Resample::Kind::sticky, 0}};
 
 }  // namespace
 
@@ -145,7 +145,7 @@ TEST_CASE("a draw without replies is repeated, and a reply to an earlier draw is
 }
 
 TEST_CASE("a sticky sample is watched until the peer passes, and a failed member is replaced") {
-  Fixture at_barrier(kSticky);
+  Fixture at_barrier(kStickyPair);
   at_barrier.draw({peer(1, at(0)), peer(2, at(0))}, 2);
   CHECK(at_barrier.gate.take_watch().size() == 2);
   CHECK(at_barrier.gate.next_time() == kForever);
@@ -167,7 +167,7 @@ TEST_CASE("a sticky sample is watched until the peer passes, and a failed member
 }
 
 TEST_CASE("a gate names the peers of its sample that are too slow for the rule") {
-  Fixture at_barrier(kSticky);
+  Fixture at_barrier(kStickyPair);
   CHECK(at_barrier.gate.sampled_behind().empty());
   at_barrier.draw({peer(1, at(1)), peer(2, at(0))}, 2);
   CHECK(at_barrier.gate.sampled_behind() == std::vector<NodeId>{2});
@@ -184,7 +184,7 @@ TEST_CASE("a replacing rule is evaluated at once") {
   Fixture at_barrier({});
   CHECK(at_barrier.gate.waiting());
   NotingRule other;
-  at_barrier.gate.set_rule(other, kSticky);
+  at_barrier.gate.set_rule(other, kStickyPair);
   REQUIRE(at_barrier.gate.poll(2).ok());
   at_barrier.draw({peer(1, at(1))}, 2);
   CHECK(other.evaluations == 1);
