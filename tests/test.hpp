@@ -27,6 +27,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "host/base/non_copyable.hpp"
+
 namespace actorhost::test {
 using Catch::Contains;
 }  // namespace actorhost::test

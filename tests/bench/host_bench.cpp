@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 }
 
 /// A child process with pipes to its standard input and output. Closing the input ends the program.
-class Program {
+class Program : private NonCopyable {
  public:
   explicit Program(std::vector<std::string> words) {
     int in[2];
@@ -52,8 +52,6 @@ class Program {
     in_ = in[1];
     out_ = out[0];
   }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
   ~Program() {
     ::close(in_);
     ::waitpid(pid_, nullptr, 0);

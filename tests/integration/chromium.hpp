@@ -9,14 +9,12 @@
 
 namespace actorhost::test {
 
-class Chromium {
+class Chromium : private NonCopyable {
  public:
   /// Whether chromium is installed on this machine.
   static bool installed();
   Chromium();
   ~Chromium();
-  Chromium(const Chromium&) = delete;
-  Chromium& operator=(const Chromium&) = delete;
 
   /// The size of the page in pixels, and its preferred colour scheme.
   void set_viewport(int width, int height, bool dark);

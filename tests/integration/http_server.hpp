@@ -6,7 +6,7 @@
 
 namespace actorhost::test {
 
-class HttpServer {
+class HttpServer : private NonCopyable {
  public:
   /// A response: the status of its first line, further header lines with their line ends, and the body. `claimed` is
   /// the announced size if it differs from the body's size; `silent`: the server never answers.
@@ -20,8 +20,6 @@ class HttpServer {
 
   explicit HttpServer(std::map<std::string, Response> responses);
   ~HttpServer();
-  HttpServer(const HttpServer&) = delete;
-  HttpServer& operator=(const HttpServer&) = delete;
 
   /// "http://127.0.0.1:PORT"
   std::string url() const;

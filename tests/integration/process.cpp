@@ -29,7 +29,7 @@ namespace {
 
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what + ": " + std::strerror(errno)); }
 
-struct Pipe {
+struct Pipe : private NonCopyable {
   int read_end = -1;
   int write_end = -1;
 
@@ -39,8 +39,6 @@ struct Pipe {
     read_end = ends[0];
     write_end = ends[1];
   }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
   ~Pipe() {
     close_read();
     close_write();

@@ -19,6 +19,8 @@
 
 #include <sys/types.h>
 
+#include "host/base/non_copyable.hpp"
+
 namespace actorhost {
 
 struct ProcessOptions {
@@ -98,12 +100,10 @@ inline constexpr bool kLoopsGetSignals = true;
 #endif
 
 /// A temporary directory, removed with its content.
-class TempDir {
+class TempDir : private NonCopyable {
  public:
   TempDir();
   ~TempDir();
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
@@ -118,12 +118,10 @@ std::string read_text(const std::filesystem::path& path);
 
 /// A TCP port, reserved for the lifetime of the object. It is bound but does not listen, so the system gives it to no
 /// other program; a program that sets SO_REUSEADDR, as NNG does, can still listen on it.
-class FreePort {
+class FreePort : private NonCopyable {
  public:
   FreePort();
   ~FreePort();
-  FreePort(const FreePort&) = delete;
-  FreePort& operator=(const FreePort&) = delete;
 
   uint16_t port() const { return port_; }
   /// "127.0.0.1:PORT".

@@ -74,7 +74,7 @@ void besiege(const std::string& endpoint, uint64_t seed, uint64_t stream, int st
 }
 
 /// A stranger that sends a byte a second, and reconnects when it is disconnected.
-class SlowStranger {
+class SlowStranger : private NonCopyable {
  public:
   explicit SlowStranger(const std::string& endpoint) : thread_([this, endpoint] { run(endpoint); }) {}
   ~SlowStranger() {
@@ -85,8 +85,6 @@ class SlowStranger {
     changed_.notify_all();
     thread_.join();
   }
-  SlowStranger(const SlowStranger&) = delete;
-  SlowStranger& operator=(const SlowStranger&) = delete;
 
  private:
   void run(const std::string& endpoint) {

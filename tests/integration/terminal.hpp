@@ -11,7 +11,7 @@
 
 namespace actorhost::test {
 
-class Terminal {
+class Terminal : private NonCopyable {
  public:
   /// Whether tmux is installed; warns if not.
   static bool can_be();
@@ -19,8 +19,6 @@ class Terminal {
   /// Runs actorhost with `words` in the folder, in a terminal of 100 columns and 30 lines.
   Terminal(const JobFolder& folder, const Words& words);
   ~Terminal();
-  Terminal(const Terminal&) = delete;
-  Terminal& operator=(const Terminal&) = delete;
 
   /// Types the text; a newline is the Enter key.
   void type(const std::string& text);

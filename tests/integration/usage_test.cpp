@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kToken[] = {"0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"};
 
 /// A server other than actorhost: it accepts connections and sends nothing.
-class Listener {
+class Listener : private NonCopyable {
  public:
   Listener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address = RawSocket::loopback(0);
@@ -23,8 +23,6 @@ class Listener {
     endpoint_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
   }
   ~Listener() { ::close(fd_); }
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
 
   const std::string& endpoint() const { return endpoint_; }
 

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Two images of 1 x 2 pixels, used as training set and as test set.
-struct SmallMnist {
+struct SmallMnist : private NonCopyable {
   SmallMnist() {
     std::string pattern = (fs::temp_directory_path() / "actorhost-mnist-XXXXXX").string();
     REQUIRE(::mkdtemp(pattern.data()) != nullptr);
@@ -24,8 +24,6 @@ struct SmallMnist {
       std::ofstream(dir / (part + "-labels-idx1-ubyte"), std::ios::binary) << labels;
     }
   }
-  SmallMnist(const SmallMnist&) = delete;
-  SmallMnist& operator=(const SmallMnist&) = delete;
   ~SmallMnist() {
     std::error_code ignored;
     fs::remove_all(dir, ignored);

@@ -14,7 +14,7 @@
 namespace {
 
 /// Standard output as a pipe that preserves the boundaries of writes.
-class PacketOutput {
+class PacketOutput : private NonCopyable {
  public:
   PacketOutput() : before_(::dup(STDOUT_FILENO)) {
     std::fflush(stdout);
@@ -27,8 +27,6 @@ class PacketOutput {
     restore();
     ::close(ends_[0]);
   }
-  PacketOutput(const PacketOutput&) = delete;
-  PacketOutput& operator=(const PacketOutput&) = delete;
 
   /// Ends the redirection, so that reading reaches the end of the pipe.
   void restore() {

@@ -32,11 +32,9 @@ void add(VmFixture& fixture, const char* name, lua_CFunction function) {
   lua_setglobal(fixture.vm->state(), name);
 }
 
-struct Unwound {
+struct Unwound : private NonCopyable {
   explicit Unwound(bool* flag) : flag_(flag) {}
   ~Unwound() { *flag_ = true; }
-  Unwound(const Unwound&) = delete;
-  Unwound& operator=(const Unwound&) = delete;
   bool* flag_;
 };
 

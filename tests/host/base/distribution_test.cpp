@@ -7,7 +7,7 @@
 namespace {
 
 /// A file with this text, which lives as long as the object.
-class TraceFile {
+class TraceFile : private NonCopyable {
  public:
   explicit TraceFile(const std::string& text) {
     static int number = 0;
@@ -16,8 +16,6 @@ class TraceFile {
     std::ofstream(path_, std::ios::binary) << text;
   }
   ~TraceFile() { std::filesystem::remove(path_); }
-  TraceFile(const TraceFile&) = delete;
-  TraceFile& operator=(const TraceFile&) = delete;
   std::string path() const { return path_.string(); }
   std::string spec() const { return "trace(" + path() + ")"; }
 

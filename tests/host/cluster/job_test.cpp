@@ -9,7 +9,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A folder with files, removed at the end.
-class Folder {
+class Folder : private NonCopyable {
  public:
   Folder() {
     std::string pattern = (fs::temp_directory_path() / "actorhost-job-XXXXXX").string();
@@ -17,8 +17,6 @@ class Folder {
     path_ = pattern;
   }
   ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
 
   std::string write(const std::string& name, const std::string& text) const {
     const fs::path path = path_ / name;

@@ -30,7 +30,7 @@ mode_t mode_of(const fs::path& path) {
 }
 
 /// As root gives the files to another user and continues with that user's rights, until the end of the scope.
-struct NoRoot {
+struct NoRoot : private NonCopyable {
   explicit NoRoot(const std::vector<fs::path>& files) {
     if (::geteuid() != 0) return;
     constexpr uid_t kNobody = 65534;
@@ -41,8 +41,6 @@ struct NoRoot {
   ~NoRoot() {
     if (changed && ::seteuid(0) != 0) std::abort();
   }
-  NoRoot(const NoRoot&) = delete;
-  NoRoot& operator=(const NoRoot&) = delete;
   bool changed = false;
 };
 

@@ -10,7 +10,7 @@
 
 namespace actorhost {
 
-class Scratch {
+class Scratch : private NonCopyable {
  public:
   Scratch() {
     // Uses memory if there is a file system for it: thousands of small files take minutes on a busy disk.
@@ -21,8 +21,6 @@ class Scratch {
     REQUIRE(::mkdtemp(pattern.data()) != nullptr);
     path_ = pattern;
   }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
   ~Scratch() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);

@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "host/base/non_copyable.hpp"
+
 namespace actorhost::test {
 
 class RawSocket {
@@ -74,7 +76,7 @@ class RawSocket {
   int fd_;
 };
 
-class RawListener {
+class RawListener : private NonCopyable {
  public:
   RawListener() : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address = RawSocket::loopback(0);
@@ -88,8 +90,6 @@ class RawListener {
   ~RawListener() { ::close(fd_); }
   /// Ends an `accept` in progress on another thread.
   void shut_down() { ::shutdown(fd_, SHUT_RDWR); }
-  RawListener(const RawListener&) = delete;
-  RawListener& operator=(const RawListener&) = delete;
 
   std::string url() const { return "tcp://127.0.0.1:" + std::to_string(port_); }
   RawSocket accept() { return RawSocket(::accept(fd_, nullptr, nullptr)); }

@@ -10,12 +10,9 @@
 namespace actorhost::test {
 
 /// Nodes 0 .. size-1, node i in process i / per_process, each with a mailbox.
-class Net {
+class Net : public Interface {
  public:
   Net(size_t nodes, size_t per_process, size_t mailbox_frames = size_t{1} << 16);
-  Net(const Net&) = delete;
-  Net& operator=(const Net&) = delete;
-  virtual ~Net() = default;
 
   /// The transport of the node's process.
   virtual Transport& of(Address node) = 0;

@@ -69,7 +69,7 @@ struct ServedPage {
 const std::string kGarbage[] = {"\x16\x03\x01\x02", "GET\r\n\r\n", std::string(100'000, 'x')};
 
 /// One connection to a server.
-class Browser {
+class Browser : private NonCopyable {
  public:
   explicit Browser(uint16_t port, int room = 0) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (room > 0) setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
@@ -77,8 +77,6 @@ class Browser {
     if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) closed_ = true;
   }
   ~Browser() { close(fd_); }
-  Browser(const Browser&) = delete;
-  Browser& operator=(const Browser&) = delete;
 
   void send(const std::string& text) const { (void)!::send(fd_, text.data(), text.size(), MSG_NOSIGNAL); }
   /// Reads until `text` arrives, or until the end if `text` is empty; false if this does not happen in time.
@@ -331,7 +329,7 @@ namespace {
 
 /// Connections with an unfinished request. Each sends one byte at a time, never the end, and reconnects when it is
 /// closed. Runs on its own thread.
-class Dripping {
+class Dripping : private NonCopyable {
  public:
   Dripping(uint16_t port, size_t count) {
     for (size_t i = 0; i < count; ++i) connections_.push_back(begun(port));
@@ -348,8 +346,6 @@ class Dripping {
     stop_ = true;
     thread_.join();
   }
-  Dripping(const Dripping&) = delete;
-  Dripping& operator=(const Dripping&) = delete;
 
  private:
   static std::unique_ptr<Browser> begun(uint16_t port) {

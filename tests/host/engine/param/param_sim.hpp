@@ -37,7 +37,7 @@ struct SimOptions {
   ParamFilterSpecs filters = {};
 };
 
-class ParamSim {
+class ParamSim : private NonCopyable {
  public:
   struct Worker {
     NodeId id = 0;
@@ -53,8 +53,6 @@ class ParamSim {
   };
 
   explicit ParamSim(SimOptions options);
-  ParamSim(const ParamSim&) = delete;
-  ParamSim& operator=(const ParamSim&) = delete;
   /// The transport must release the mailboxes before they are destroyed.
   ~ParamSim() { net_.close(); }
 
