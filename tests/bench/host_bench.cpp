@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 }
 
 /// A child process with pipes to its standard input and output. Closing the input ends the program.
-class Program : private NonCopyable {
+class Program : private actorhost::NonCopyable {
  public:
   explicit Program(std::vector<std::string> words) {
     int in[2];

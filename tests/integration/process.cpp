@@ -371,8 +371,8 @@ double patience() {
 #endif
 }
 
-TempDir::TempDir() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "actorhost-test-XXXXXX").string();
+TempDir::TempDir(const std::filesystem::path& parent) {
+  std::string pattern = (parent / "actorhost-test-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) fail("mkdtemp " + pattern);
   path_ = pattern;
 }

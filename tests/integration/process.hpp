@@ -99,10 +99,10 @@ inline constexpr bool kLoopsGetSignals = false;
 inline constexpr bool kLoopsGetSignals = true;
 #endif
 
-/// A temporary directory, removed with its content.
+/// A temporary directory in `parent`, removed with its content.
 class TempDir : private NonCopyable {
  public:
-  TempDir();
+  explicit TempDir(const std::filesystem::path& parent = std::filesystem::temp_directory_path());
   ~TempDir();
 
   const std::filesystem::path& path() const { return path_; }

@@ -12,23 +12,8 @@ namespace {
 constexpr const char* kToken[] = {"0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"};
 
 /// A server other than actorhost: it accepts connections and sends nothing.
-class Listener : private NonCopyable {
- public:
-  Listener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address = RawSocket::loopback(0);
-    socklen_t size = sizeof address;
-    REQUIRE(::bind(fd_, reinterpret_cast<sockaddr*>(&address), size) == 0);
-    REQUIRE(::listen(fd_, 16) == 0);
-    REQUIRE(::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-    endpoint_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-  }
-  ~Listener() { ::close(fd_); }
-
-  const std::string& endpoint() const { return endpoint_; }
-
- private:
-  int fd_;
-  std::string endpoint_;
+struct Listener : RawListener {
+  std::string endpoint() const { return url().substr(std::strlen("tcp://")); }
 };
 
 void cut(const std::filesystem::path& file, size_t bytes) { std::filesystem::resize_file(file, bytes); }

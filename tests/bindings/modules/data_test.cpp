@@ -1,42 +1,32 @@
 // actor.data in several Lua states of one process.
 
-#include <unistd.h>
-
 #include "bindings/modules/array/lua_data.hpp"
 #include "host/data/content/data_cache.hpp"
 #include "tests/bindings/vm_fixture.hpp"
+#include "tests/integration/process.hpp"
 #include "tests/test.hpp"
-
-namespace fs = std::filesystem;
 
 namespace {
 
 /// Two images of 1 x 2 pixels, used as training set and as test set.
-struct SmallMnist : private NonCopyable {
+struct SmallMnist {
   SmallMnist() {
-    std::string pattern = (fs::temp_directory_path() / "actorhost-mnist-XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    dir = pattern;
     for (const std::string& part : {std::string("train"), std::string("t10k")}) {
       const std::string images("\0\0\x08\x03\0\0\0\x02\0\0\0\x01\0\0\0\x02\x00\xff\x33\x66", 20);
       const std::string labels("\0\0\x08\x01\0\0\0\x02\x03\x09", 10);
-      std::ofstream(dir / (part + "-images-idx3-ubyte"), std::ios::binary) << images;
-      std::ofstream(dir / (part + "-labels-idx1-ubyte"), std::ios::binary) << labels;
+      dir.write(part + "-images-idx3-ubyte", images);
+      dir.write(part + "-labels-idx1-ubyte", labels);
     }
-  }
-  ~SmallMnist() {
-    std::error_code ignored;
-    fs::remove_all(dir, ignored);
   }
   std::string load() const {
     return "ffi = require('ffi')\n"
            "data = require('actor.data')\n"
            "mnist = data.mnist('" +
-           dir.string() +
+           dir.path().string() +
            "')\n"
            "print(tostring(ffi.cast('intptr_t', mnist.train.images.bytes_)))\n";
   }
-  fs::path dir;
+  const TempDir dir;
 };
 
 }  // namespace
@@ -61,8 +51,8 @@ TEST_CASE("nodes of one process share one copy of a data set, as long as one of 
       "print(('%.3f %.3f %g %g'):format(x[1][1], x[1][2], x[2][1], x[2][2]), y[1], y[2])\n"
       "print(mnist.source)");
   CHECK(first.lines.at(1) == "0.200 0.400 0 1\t10\t4");
-  CHECK(first.lines.at(2) == "MNIST from " + files.dir.string());
-  auto held = cache.mnist(files.dir);
+  CHECK(first.lines.at(2) == "MNIST from " + files.dir.path().string());
+  auto held = cache.mnist(files.dir.path());
   REQUIRE(held.ok());
   const std::weak_ptr<const Mnist> watch = *held;
   held = Error{};
@@ -73,7 +63,7 @@ TEST_CASE("nodes of one process share one copy of a data set, as long as one of 
 
 TEST_CASE("a damaged file is an error at the user's line with a code") {
   const SmallMnist files;
-  std::ofstream(files.dir / "train-labels-idx1-ubyte", std::ios::binary | std::ios::trunc) << "junk";
+  files.dir.write("train-labels-idx1-ubyte", "junk");
   VmFixture fixture;
   const std::string message = fixture.first_line_of_error(files.load());
   CHECK(fixture.code == Code::bad_data);

@@ -1,26 +1,20 @@
 #include "host/base/distribution.hpp"
 
-#include <unistd.h>
-
+#include "tests/integration/process.hpp"
 #include "tests/test.hpp"
 
 namespace {
 
 /// A file with this text, which lives as long as the object.
-class TraceFile : private NonCopyable {
+class TraceFile {
  public:
-  explicit TraceFile(const std::string& text) {
-    static int number = 0;
-    path_ = std::filesystem::temp_directory_path() /
-            ("actorhost_trace_" + std::to_string(::getpid()) + "_" + std::to_string(number++));
-    std::ofstream(path_, std::ios::binary) << text;
-  }
-  ~TraceFile() { std::filesystem::remove(path_); }
+  explicit TraceFile(const std::string& text) : path_(dir_.write("trace", text)) {}
   std::string path() const { return path_.string(); }
   std::string spec() const { return "trace(" + path() + ")"; }
 
  private:
-  std::filesystem::path path_;
+  const TempDir dir_;
+  const std::filesystem::path path_;
 };
 
 std::set<double> drawn(const Distribution& dist) {

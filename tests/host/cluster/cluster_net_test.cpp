@@ -3,6 +3,7 @@
 #include "host/base/random.hpp"
 #include "tests/host/cluster/test_process.hpp"
 #include "tests/host/net/raw_socket.hpp"
+#include "tests/integration/process.hpp"
 #include "tests/test.hpp"
 
 namespace {
@@ -356,28 +357,22 @@ TEST_CASE("the processes of an isolate host make one host with one worker each")
 }
 
 TEST_CASE("a host without the script gets it from the coordinator, with its modules") {
-  namespace fs = std::filesystem;
-  std::string folder = (fs::temp_directory_path() / "actorhost-net-XXXXXX").string();
-  REQUIRE(mkdtemp(folder.data()) != nullptr);
-  const auto write = [&](const std::string& name, const std::string& text) {
-    fs::create_directories((fs::path(folder) / name).parent_path());
-    std::ofstream(fs::path(folder) / name) << text;
-  };
-  write("coordinator/job.lua", "require 'rules'");
-  write("coordinator/rules.lua", "return 'rules'");
-  write("coordinator/bar.lua", "return 'bar'");
-  write("other/job.lua", "require 'rules'");
-  write("other/rules.lua", "return 'rules'");
-  write("other/bar.lua", "return 'changed'");
+  const TempDir folder;
+  folder.write("coordinator/job.lua", "require 'rules'");
+  folder.write("coordinator/rules.lua", "return 'rules'");
+  folder.write("coordinator/bar.lua", "return 'bar'");
+  folder.write("other/job.lua", "require 'rules'");
+  folder.write("other/rules.lua", "return 'rules'");
+  folder.write("other/bar.lua", "return 'changed'");
   TestProcess coordinator(TestProcess::coordinator(any_url("tcp"), 1, 3, 3), "");
-  REQUIRE(coordinator.job.open(folder + "/coordinator/job.lua").ok());
+  REQUIRE(coordinator.job.open(folder / "coordinator/job.lua").ok());
   REQUIRE(coordinator.cluster->open().ok());
   TestProcess agent(TestProcess::member(coordinator.cluster->bound_url(), 1, 101), "");
   REQUIRE(agent.cluster->open().ok());
   CHECK(agent.job.text() == "require 'rules'");
   CHECK(agent.job.name() == "job.lua");
   TestProcess copy(TestProcess::member(coordinator.cluster->bound_url(), 1, 102), "");
-  REQUIRE(copy.job.open(folder + "/other/job.lua").ok());
+  REQUIRE(copy.job.open(folder / "other/job.lua").ok());
   REQUIRE(copy.cluster->open().ok());
   REQUIRE(coordinator.start_nodes().ok());
   REQUIRE(agent.start_nodes().ok());
@@ -396,7 +391,6 @@ TEST_CASE("a host without the script gets it from the coordinator, with its modu
   CHECK_THAT(differs.error().message, Contains("module 'bar' on member102 differs"));
   CHECK_FALSE(agent.nodes[0]->find_source(std::string(size_t{8} << 20, 'x')).ok());
   CHECK_FALSE(agent.cluster->end());
-  fs::remove_all(folder);
 }
 
 TEST_CASE("too few hosts in time ends the run on the present hosts") {

@@ -1,6 +1,7 @@
 // A Coordinator during a run: actions, ends, errors, modules, servers, whereabouts. Driven by hand.
 
 #include "tests/host/cluster/coordinator_world.hpp"
+#include "tests/integration/process.hpp"
 #include "tests/test.hpp"
 
 namespace {
@@ -323,13 +324,10 @@ TEST_CASE("past the bound late hosts are refused, but live workers find every ac
 }
 
 TEST_CASE("a module is compared by hash, sent to a process without a copy, refused if it differs") {
-  namespace fs = std::filesystem;
-  std::string folder = (fs::temp_directory_path() / "actorhost-coordinator-XXXXXX").string();
-  REQUIRE(mkdtemp(folder.data()) != nullptr);
-  std::ofstream(folder + "/job.lua") << "return 1";
-  std::ofstream(folder + "/rules.lua") << "return 2";
+  const TempDir folder;
+  folder.write("rules.lua", "return 2");
   Run run;
-  REQUIRE(run.world.job.open(folder + "/job.lua").ok());
+  REQUIRE(run.world.job.open(folder.write("job.lua", "return 1")).ok());
   const auto find = [&](const std::string& name, uint64_t hash) {
     run.world.deliver(run.a, cluster_kind::module_find, worker_address(1), 9, pack(ModuleFind{name, hash}));
     const Frame& frame = run.world.to_nodes.at(1).back();
@@ -357,7 +355,6 @@ TEST_CASE("a module is compared by hash, sent to a process without a copy, refus
   CHECK_THAT(missing.message, Contains("on the coordinator: module 'nothing' not found"));
   const auto [outside, no] = find("../../etc/hosts.lua", 0);
   CHECK_FALSE(outside.ok);
-  fs::remove_all(folder);
 }
 
 TEST_CASE("whereabouts name the ended workers and each worker's action") {

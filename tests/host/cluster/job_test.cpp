@@ -2,32 +2,17 @@
 
 #include <sys/stat.h>
 
+#include "tests/integration/process.hpp"
 #include "tests/test.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder with files, removed at the end.
-class Folder : private NonCopyable {
- public:
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "actorhost-job-XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~Folder() { fs::remove_all(path_); }
-
-  std::string write(const std::string& name, const std::string& text) const {
-    const fs::path path = path_ / name;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << text;
-    return path.string();
-  }
-  std::string at(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
+/// A temporary folder whose paths are strings.
+struct Folder : TempDir {
+  std::string write(const std::string& name, const std::string& text) const { return TempDir::write(name, text); }
+  std::string at(const std::string& name) const { return *this / name; }
 };
 
 std::string error_of(const Result<SourceText>& found, Code code = Code::bad_argument) {

@@ -23,7 +23,7 @@ Membership table_of(uint64_t epoch, const std::set<ProcessId>& processes) {
   return Membership(epoch, workers, infos);
 }
 
-struct Process {
+struct QuorumProcess {
   bool alive = true;
   ProcessId coordinator = 0;              // it follows this one; kNoProcess: an election is in progress
   std::set<ProcessId> given_up = {};      // earlier coordinators; it does not return to them
@@ -39,14 +39,14 @@ struct Process {
 };
 
 struct World {
-  std::array<Process, kCount> processes;
+  std::array<QuorumProcess, kCount> processes;
   std::set<std::pair<ProcessId, ProcessId>> cuts;
   int faults = 0;
   std::set<std::string> committed;  // all tables ever committed
 
   World() {
     const auto first = std::make_shared<const Membership>(table_of(1, {0, 1, 2}));
-    for (Process& process : processes) process.quorum.commit(first);
+    for (QuorumProcess& process : processes) process.quorum.commit(first);
     processes[0].deciding = processes[0].quorum;
     committed.insert(pack(*first));
   }
@@ -70,7 +70,7 @@ struct World {
       for (const Membership& table : quorum.tables()) text += pack(table);
       for (ProcessId p = 0; p < kCount; ++p) text += quorum.excludes(p) ? 'x' : '.';
     };
-    for (const Process& p : processes) {
+    for (const QuorumProcess& p : processes) {
       text += p.alive ? 'a' : 'd';
       text += std::to_string(p.coordinator) + "," + std::to_string(p.bound) + (p.timed_out ? "t" : "");
       add(p.quorum);
@@ -149,12 +149,12 @@ class Orders {
 
   template <typename Step>
   static void member_steps(const World& world, ProcessId p, const Step& step) {
-    const Process& self = world.processes[p];
+    const QuorumProcess& self = world.processes[p];
     const ProcessId coordinator = self.coordinator;
     if (coordinator != kNoProcess && coordinator != p &&
         (!world.linked(p, coordinator) || !world.processes[coordinator].alive)) {
       step([&](World& w) {
-        Process& me = w.processes[p];
+        QuorumProcess& me = w.processes[p];
         me.coordinator = kNoProcess;
         // A dead coordinator's port refuses connections if its machine can be reached.
         const bool proved =
@@ -165,7 +165,7 @@ class Orders {
     }
     if (coordinator != kNoProcess) return;
     for (ProcessId c = 0; c < kCount; ++c) {
-      const Process& other = world.processes[c];
+      const QuorumProcess& other = world.processes[c];
       if (c == p || !other.alive || !world.linked(p, c)) continue;
       if (self.bound == kNoProcess && other.coordinator == kNoProcess && other.bound == kNoProcess) {
         step([&](World& w) {
@@ -200,14 +200,14 @@ class Orders {
   }
 
   /// The tables of a process and of the processes attached to it.
-  static Quorum merged(const Process& process) {
+  static Quorum merged(const QuorumProcess& process) {
     Quorum all = process.quorum;
     for (const auto& [other, held] : process.held) all.merge(held.tables());
     return all;
   }
 
   static void follow(World& w, ProcessId p, ProcessId coordinator) {
-    Process& me = w.processes[p];
+    QuorumProcess& me = w.processes[p];
     me.coordinator = coordinator;
     me.bound = kNoProcess;
     me.timed_out = false;
@@ -228,7 +228,7 @@ class Orders {
     if (!quorum.majority([&](ProcessId process) { return here.contains(process); })) return;
     step([&](World& w) {
       follow(w, p, p);
-      Process& me = w.processes[p];
+      QuorumProcess& me = w.processes[p];
       me.deciding = quorum;
       me.proposed = nullptr;
       me.accepted.clear();
@@ -245,7 +245,7 @@ class Orders {
 
   template <typename Step>
   static void coordinator_steps(const World& world, ProcessId p, const Step& step) {
-    const Process& self = world.processes[p];
+    const QuorumProcess& self = world.processes[p];
     const MembershipPtr newest = self.deciding->newest();
     if (!self.proposed && newest->epoch() < 5) {
       for (const ProcessInfo& info : newest->processes()) {
@@ -266,7 +266,7 @@ class Orders {
       const bool provable = !world.processes[dead].alive && world.linked(p, dead) && !self.deciding->excludes(dead);
       // Shortly after the lease at the latest: no process can have left this coordinator by silence before that.
       bool left_by_silence = false;
-      for (const Process& other : world.processes)
+      for (const QuorumProcess& other : world.processes)
         left_by_silence = left_by_silence || (other.alive && other.timed_out);
       const bool holds = !left_by_silence || self.deciding->needs(p);
       if (provable && holds) step([&](World& w) { w.processes[p].deciding->exclude(dead); });
@@ -282,7 +282,7 @@ class Orders {
     }
     if (self.deciding->majority([&](ProcessId process) { return self.accepted.contains(process); })) {
       step([&](World& w) {
-        Process& me = w.processes[p];
+        QuorumProcess& me = w.processes[p];
         w.committed.insert(pack(*me.proposed));
         me.deciding->commit(me.proposed);
         me.quorum.commit(me.proposed);
@@ -295,7 +295,7 @@ class Orders {
         me.accepted.clear();
       });
       step([&](World& w) {  // the same, but no member receives it
-        Process& me = w.processes[p];
+        QuorumProcess& me = w.processes[p];
         w.committed.insert(pack(*me.proposed));
         me.deciding->commit(me.proposed);
         me.quorum.commit(me.proposed);

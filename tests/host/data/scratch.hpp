@@ -6,39 +6,15 @@
 #include <unistd.h>
 
 #include "host/base/random.hpp"
+#include "tests/integration/process.hpp"
 #include "tests/test.hpp"
 
 namespace actorhost {
 
-class Scratch : private NonCopyable {
- public:
-  Scratch() {
-    // Uses memory if there is a file system for it: thousands of small files take minutes on a busy disk.
-    const std::filesystem::path memory = "/dev/shm";
-    const bool usable = ::access(memory.c_str(), W_OK | X_OK) == 0;
-    std::string pattern =
-        ((usable ? memory : std::filesystem::temp_directory_path()) / "actorhost-data-XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  std::filesystem::path file(const std::string& name, std::string_view bytes) const {
-    std::filesystem::create_directories((path_ / name).parent_path());
-    std::ofstream out(path_ / name, std::ios::binary | std::ios::trunc);
-    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    out.close();
-    REQUIRE(out);
-    return path_ / name;
-  }
-
- private:
-  std::filesystem::path path_;
+/// Is in memory if there is a file system for it: thousands of small files take minutes on a busy disk.
+struct Scratch : TempDir {
+  Scratch() : TempDir(::access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path()) {}
+  std::filesystem::path file(const std::string& name, std::string_view bytes) const { return write(name, bytes); }
 };
 
 inline std::string slurp(const std::filesystem::path& path) {

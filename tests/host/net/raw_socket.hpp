@@ -78,7 +78,7 @@ class RawSocket {
 
 class RawListener : private NonCopyable {
  public:
-  RawListener() : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  RawListener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address = RawSocket::loopback(0);
     socklen_t size = sizeof address;
     if (::bind(fd_, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(fd_, 16) != 0) {

@@ -1,8 +1,7 @@
 #include "host/sim/scenario.hpp"
 
-#include <unistd.h>
-
 #include "tests/host/sim/sim_world.hpp"
+#include "tests/integration/process.hpp"
 #include "tests/test.hpp"
 
 namespace {
@@ -120,12 +119,9 @@ TEST_CASE("work with an infinite mean and work of a trace can be simulated") {
 }
 
 TEST_CASE("a node that draws a speed of 0 draws again, since its steps would never end") {
-  const std::string path =
-      (std::filesystem::temp_directory_path() / "actorhost_speeds").string() + std::to_string(::getpid());
-  std::ofstream(path) << "0\n0\n2\n";
+  const TempDir folder;
   Scenario half = scenario(20, 10.5, "1");
-  half.speed = dist("trace(" + path + ")");
-  std::filesystem::remove(path);
+  half.speed = dist("trace(" + folder.write("speeds", "0\n0\n2\n").string() + ")");
   REQUIRE(half.check().ok());
   CHECK(run(half, kAsp).updates == 20 * 5);
 }
