@@ -151,13 +151,9 @@ TEST_CASE("a second join on the same link does not make a second process") {
 TEST_CASE("too few hosts by the deadline ends the run everywhere") {
   JoinWorld world(fixed(3));
   const LinkId link = world.join(1);
-  while (world.now < 59.5) {
-    world.record_heartbeats();
-    world.pass(0.5);
-  }
+  while (world.now < 59.5) world.beat(0.5);
   CHECK(world.ends.empty());
-  world.record_heartbeats();
-  world.pass(0.5);
+  world.beat(0.5);
   REQUIRE(world.ends.size() == 1);
   CHECK(world.ends[0].code == Code::timeout);
   CHECK_THAT(world.ends[0].message, Contains("2 of 3 hosts"));
@@ -219,8 +215,7 @@ TEST_CASE("a coordinator without its own workers runs those of its children") {
 TEST_CASE("an incomplete host is not in the table and does not receive it") {
   JoinWorld world(elastic(1, 3));
   const LinkId half = world.join(part(world, 7, 2, 0));
-  world.record_heartbeats();
-  world.pass(0.5);
+  world.beat(0.5);
   REQUIRE(world.tables.size() == 1);
   CHECK(world.tables[0]->process(world.process(half)) == nullptr);
   CHECK(world.link(half).count(cluster_kind::membership) == 0);
@@ -248,8 +243,7 @@ TEST_CASE("a host that joins a run of peers while a table is proposed gets no ta
   JoinWorld world(elastic(3, 4));
   const LinkId dying = world.join(1);
   const LinkId slow = world.join(1);
-  world.record_heartbeats();
-  world.pass(0.5);
+  world.beat(0.5);
   world.deliver(slow, cluster_kind::outlive, service_address(world.process(slow)), 0);
   world.reply_to_renewals();
   world.mute.insert(world.process(slow));
@@ -284,19 +278,12 @@ TEST_CASE("silence is suspicion first and then failure, which the failed process
   JoinWorld world(fixed(3));
   const LinkId a = world.join(1, "alpha:1");
   world.join(1, "beta:1");
-  for (int i = 0; i < 6; ++i) {
-    world.record_heartbeats({world.process(a)});
-    world.pass(0.25);
-  }
+  world.beat(0.25, 6, {world.process(a)});
   CHECK(world.logged("alpha:1 has been silent for over a second"));
-  world.record_heartbeats();
-  world.pass(0.25);
+  world.beat(0.25);
   CHECK(world.logged("alpha:1 sends again"));
   CHECK(world.tables.size() == 1);
-  for (int i = 0; i < 17; ++i) {
-    world.record_heartbeats({world.process(a)});
-    world.pass(0.25);
-  }
+  world.beat(0.25, 17, {world.process(a)});
   CHECK(world.tables.size() == 2);
   CHECK(world.processes.size() == 1);
   CHECK_THAT(end_of(world.link(a)).message, Contains("has dropped alpha:1: no heartbeat for 4 s"));
@@ -354,19 +341,12 @@ TEST_CASE("a process whose links to most others are broken is dropped") {
     broken(2, other);
     broken(other, 2);
   }
-  for (int i = 0; i < 15; ++i) {
-    world.record_heartbeats();
-    world.pass(0.25);
-  }
+  world.beat(0.25, 15);
   CHECK(world.tables.size() == 1);
-  world.record_heartbeats();
-  world.pass(0.25);
+  world.beat(0.25);
   CHECK(world.dropped == std::set<ProcessId>{2});
   CHECK_THAT(end_of(world.link(links[1])).message, Contains("is broken"));
-  for (int i = 0; i < 20; ++i) {
-    world.record_heartbeats();
-    world.pass(0.25);
-  }
+  world.beat(0.25, 20);
   CHECK(world.dropped.size() == 1);
 }
 
@@ -377,10 +357,7 @@ TEST_CASE("of two processes that lost each other the later one is dropped, which
     const LinkId b = world.join(1);
     world.deliver(b, cluster_kind::link_broken, service_address(2), 1);
     if (both) world.deliver(a, cluster_kind::link_broken, service_address(1), 2);
-    for (int i = 0; i < 17; ++i) {
-      world.record_heartbeats();
-      world.pass(0.25);
-    }
+    world.beat(0.25, 17);
     CHECK(world.dropped == std::set<ProcessId>{2});
   }
 }
@@ -405,10 +382,7 @@ TEST_CASE("a link that broke because its process died drops no other process") {
   world.deliver(a, cluster_kind::link_broken, service_address(1), 2);
   world.coordinator->on_link_down(b, "closed by the peer", world.now);
   world.deliver(a, cluster_kind::link_broken, service_address(1), 2);
-  for (int i = 0; i < 20; ++i) {
-    world.record_heartbeats();
-    world.pass(0.25);
-  }
+  world.beat(0.25, 20);
   CHECK(world.dropped == std::set<ProcessId>{2});
 }
 
@@ -421,10 +395,7 @@ TEST_CASE("no process can accuse the coordinator, or accuse in another's name") 
   world.deliver(a, cluster_kind::link_broken, service_address(1), 99);
   world.deliver(a, cluster_kind::link_broken, service_address(2), 1);
   world.deliver(a, cluster_kind::link_broken, service_address(0), 1);
-  for (int i = 0; i < 20; ++i) {
-    world.record_heartbeats();
-    world.pass(0.25);
-  }
+  world.beat(0.25, 20);
   CHECK(world.dropped.empty());
 }
 

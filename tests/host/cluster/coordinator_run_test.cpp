@@ -74,10 +74,7 @@ TEST_CASE("a coordinator that has lost all others for other reasons continues al
 
 TEST_CASE("a dropped process is notified that only its own part ends") {
   Run run;
-  for (int i = 0; i < 17; ++i) {
-    run.world.record_heartbeats({2});
-    run.world.pass(0.25);
-  }
+  run.world.beat(0.25, 17, {2});
   const Frame* stop = run.world.link(run.b).last(cluster_kind::stop);
   REQUIRE(stop != nullptr);
   const auto end = unpack<EndMessage>(stop->meta.view());

@@ -49,8 +49,7 @@ class CoordinatorSchedule {
         for (const auto& [process, link] : world_.processes) {
           if (pick(8) == 0) silent.insert(process);
         }
-        world_.record_heartbeats(silent);
-        world_.pass(0.25 * (1 + pick(3)));
+        world_.beat(0.25 * (1 + pick(3)), 1, silent);
       }
     }
     check_tables();
@@ -102,8 +101,7 @@ class CoordinatorSchedule {
 
   /// All workers end their scripts; processes without admission leave.
   void wind_down() {
-    world_.record_heartbeats();
-    world_.pass(0.25);
+    world_.beat(0.25);
     if (!world_.ends.empty()) return;
     const std::vector<Member> workers = world_.coordinator->membership().workers();
     for (const Member& member : workers) {

@@ -106,6 +106,13 @@ void CoordinatorWorld::record_heartbeats(const std::set<ProcessId>& silent) {
   }
 }
 
+void CoordinatorWorld::beat(double seconds, int times, const std::set<ProcessId>& silent) {
+  for (int i = 0; i < times; ++i) {
+    record_heartbeats(silent);
+    pass(seconds);
+  }
+}
+
 ProcessId CoordinatorWorld::process(LinkId link) const {
   for (const auto& [process, its_link] : processes) {
     if (its_link == link) return process;

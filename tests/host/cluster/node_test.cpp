@@ -16,8 +16,7 @@ Port::Match tagged(uint32_t tag) {
 }  // namespace
 
 TEST_CASE("a run alone starts at once with its workers in rank order") {
-  TestProcess process(TestProcess::alone(3));
-  REQUIRE(process.start().ok());
+  TestProcess process(3);
   CHECK(process.cluster->is_coordinator());
   CHECK(process.cluster->url().empty());
   CHECK(process.cluster->membership()->epoch() == 1);
@@ -39,8 +38,7 @@ TEST_CASE("a run without workers is refused when it is opened") {
 }
 
 TEST_CASE("nodes exchange frames and the run ends when all scripts have ended") {
-  TestProcess process(TestProcess::alone(4));
-  REQUIRE(process.start().ok());
+  TestProcess process(4);
   std::atomic<int> got{0};
   process.everywhere([&](Node& node) {
     const NodeId next = (node.index() + 1) % 4;
@@ -54,8 +52,7 @@ TEST_CASE("nodes exchange frames and the run ends when all scripts have ended") 
 }
 
 TEST_CASE("a wait ends at its deadline with its name") {
-  TestProcess process(TestProcess::alone(2));
-  REQUIRE(process.start().ok());
+  TestProcess process(2);
   Node& node = *process.nodes[0];
   const std::array<Address, 1> from = {worker_address(1)};
   const auto got = node.receive(never, from, "push", process.clock.now() + 0.01);
@@ -65,8 +62,7 @@ TEST_CASE("a wait ends at its deadline with its name") {
 }
 
 TEST_CASE("a wait ends when the node is to stop") {
-  TestProcess process(TestProcess::alone(1));
-  REQUIRE(process.start().ok());
+  TestProcess process(1);
   std::atomic<bool> waiting{false};
   Code code = Code::internal;
   process.launch([&](Node& node) {
@@ -80,8 +76,7 @@ TEST_CASE("a wait ends when the node is to stop") {
 }
 
 TEST_CASE("all waits end when a node's script has raised, with that error") {
-  TestProcess process(TestProcess::alone(4));
-  REQUIRE(process.start().ok());
+  TestProcess process(4);
   std::mutex mutex;
   std::vector<Error> errors;
   process.everywhere([&](Node& node) {
@@ -104,8 +99,7 @@ TEST_CASE("all waits end when a node's script has raised, with that error") {
 }
 
 TEST_CASE("a server's wait ends when the run has ended well") {
-  TestProcess process(TestProcess::alone(1));
-  REQUIRE(process.start().ok());
+  TestProcess process(1);
   REQUIRE(process.nodes[0]->start_servers(kAnyAction).ok());
   CHECK(process.servers_for == std::vector<uint32_t>{kAnyAction});
   REQUIRE(process.servers.size() == 1);
@@ -122,8 +116,7 @@ TEST_CASE("a server's wait ends when the run has ended well") {
 }
 
 TEST_CASE("stopping the coordinator interrupts the run") {
-  TestProcess process(TestProcess::alone(2));
-  REQUIRE(process.start().ok());
+  TestProcess process(2);
   std::atomic<int> ended{0};
   process.launch([&](Node& node) { ended += node.receive(never, {}, "x").error().code == Code::aborted; });
   process.cluster->stop({Code::interrupted, false, "interrupted"});
@@ -133,8 +126,7 @@ TEST_CASE("stopping the coordinator interrupts the run") {
 }
 
 TEST_CASE("actions have numbers, are recorded, and replayed for a node that starts late") {
-  TestProcess process(TestProcess::alone(2));
-  REQUIRE(process.start().ok());
+  TestProcess process(2);
   Node& early = *process.nodes[0];
   Node& late = *process.nodes[1];
   for (uint32_t i = 0; i < 3; ++i) {
@@ -158,8 +150,7 @@ TEST_CASE("actions have numbers, are recorded, and replayed for a node that star
 }
 
 TEST_CASE("an action that differs from the others' fails where it is entered and does not count") {
-  TestProcess process(TestProcess::alone(2));
-  REQUIRE(process.start().ok());
+  TestProcess process(2);
   REQUIRE(process.nodes[0]->enter_action("param.run", "job.lua:1").ok());
   const auto other = process.nodes[1]->enter_action("collect", "job.lua:2");
   REQUIRE_FALSE(other.ok());
@@ -169,8 +160,7 @@ TEST_CASE("an action that differs from the others' fails where it is entered and
 }
 
 TEST_CASE("a second reply to the start of an action is not taken for the value of its end") {
-  TestProcess process(TestProcess::alone(1));
-  REQUIRE(process.start().ok());
+  TestProcess process(1);
   Node& node = *process.nodes[0];
   const auto action = node.enter_action("peer.run", "job.lua:1");
   REQUIRE(action.ok());
@@ -185,8 +175,7 @@ TEST_CASE("a second reply to the start of an action is not taken for the value o
 }
 
 TEST_CASE("whereabouts report each worker's action") {
-  TestProcess process(TestProcess::alone(2));
-  REQUIRE(process.start().ok());
+  TestProcess process(2);
   REQUIRE(process.nodes[1]->enter_action("param.run", "job.lua:1").ok());
   const auto list = process.nodes[0]->whereabouts();
   REQUIRE(list.ok());
@@ -197,8 +186,7 @@ TEST_CASE("whereabouts report each worker's action") {
 }
 
 TEST_CASE("frames that a worker sent before it was lost are still received") {
-  TestProcess process(TestProcess::alone(1));
-  REQUIRE(process.start().ok());
+  TestProcess process(1);
   Node& node = *process.nodes[0];
   Frame frame = test_frame(worker_address(0), 3);
   frame.src = worker_address(7);
@@ -211,16 +199,14 @@ TEST_CASE("frames that a worker sent before it was lost are still received") {
 }
 
 TEST_CASE("modules of the coordinator are read from its own machine") {
-  TestProcess process(TestProcess::alone(1));
-  REQUIRE(process.start().ok());
+  TestProcess process(1);
   const auto missing = process.nodes[0]->find_source("nothing");
   REQUIRE_FALSE(missing.ok());
   CHECK(missing.error().code == Code::bad_argument);
 }
 
 TEST_CASE("closing ends waits, also of nodes without a stop request") {
-  TestProcess process(TestProcess::alone(2));
-  REQUIRE(process.start().ok());
+  TestProcess process(2);
   std::atomic<int> ended{0};
   process.launch([&](Node& node) { ended += node.receive(never, {}, "x").error().code == Code::interrupted; });
   process.cluster->close();

@@ -82,8 +82,7 @@ TEST_CASE("a courier notifies its tasks of a membership change after a wake-up")
 }
 
 TEST_CASE("posted calls run on the courier's thread, and a tick runs at the requested time") {
-  TestProcess process(TestProcess::alone(1));
-  REQUIRE(process.start().ok());
+  TestProcess process(1);
   ServicePlace place(process);
   std::atomic<int> done{0};
   std::thread::id thread;
@@ -101,8 +100,7 @@ TEST_CASE("posted calls run on the courier's thread, and a tick runs at the requ
 }
 
 TEST_CASE("frames whose receiver is full arrive in order once it reads again") {
-  TestProcess process(TestProcess::alone(1));
-  REQUIRE(process.start().ok());
+  TestProcess process(1);
   ServicePlace place(process);
   Mailbox narrow(2);
   REQUIRE(process.cluster->transport().attach(worker_address(9), narrow).ok());

@@ -37,6 +37,8 @@ class TestProcess final : public ClusterEvents {
     config.self.job_hash = job.hash();
     cluster = std::make_unique<Cluster>(std::move(config), job, clock, log, static_cast<ClusterEvents&>(*this));
   }
+  /// The only process of its run, started, with `workers` workers.
+  explicit TestProcess(uint32_t workers) : TestProcess(alone(workers)) { REQUIRE(start().ok()); }
   ~TestProcess() override { vanish(); }
 
   /// Never fails a process for silence: a process is lost only with its connections.

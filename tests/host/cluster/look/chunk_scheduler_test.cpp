@@ -121,8 +121,7 @@ TEST_CASE("a server that starts late skips failed chunks for all nodes") {
 }
 
 TEST_CASE("a wait runs a chunk that waits itself, and loses no frame") {
-  TestProcess process(TestProcess::alone(1));
-  REQUIRE(process.start().ok());
+  TestProcess process(1);
   Node& node = *process.nodes[0];
   WaitingRunner runner(node);
   ChunkScheduler& scheduler = process.cluster->chunks();

@@ -31,8 +31,7 @@ struct Client {
 }  // namespace
 
 TEST_CASE("a run without sockets is observed at its control socket, while its nodes wait and compute") {
-  TestProcess process(TestProcess::alone(2));
-  REQUIRE(process.start().ok());
+  TestProcess process(2);
   const std::string url = any_url("ipc");
   REQUIRE(process.cluster->open_control(url, "secret word").ok());
   process.cluster->state().section("keys", [](json& out) { out["keys"] = {{{"key", "w"}}}; });
@@ -89,8 +88,7 @@ TEST_CASE("every host's nodes are observed at the coordinator's address, and not
 }
 
 TEST_CASE("an observer needs the run's token") {
-  TestProcess process(TestProcess::alone(1));
-  REQUIRE(process.start().ok());
+  TestProcess process(1);
   const std::string url = any_url("ipc");
   REQUIRE(process.cluster->open_control(url, "secret word").ok());
   Client stranger("another word");
@@ -167,8 +165,7 @@ TEST_CASE("a reading connection that sends a frame that observers do not send is
 }
 
 TEST_CASE("an observer's malformed frames harm no other observer, and its requests do not fill the memory") {
-  TestProcess process(TestProcess::alone(1));
-  REQUIRE(process.start().ok());
+  TestProcess process(1);
   const std::string url = any_url("ipc");
   REQUIRE(process.cluster->open_control(url, "").ok());
   struct Quiet final : LinkEvents {
@@ -203,8 +200,7 @@ TEST_CASE("an observer's malformed frames harm no other observer, and its reques
 }
 
 TEST_CASE("commands with a value of another type in any field get a reply, and change nothing") {
-  TestProcess process(TestProcess::alone(1));
-  REQUIRE(process.start().ok());
+  TestProcess process(1);
   const std::string url = any_url("ipc");
   REQUIRE(process.cluster->open_control(url, "").ok());
   Client client;
@@ -252,8 +248,7 @@ TEST_CASE("an observer with a thousand concurrent requests gets replies, and so 
 }
 
 TEST_CASE("an observer whose requests arrive far faster than replies leave is disconnected") {
-  TestProcess process(TestProcess::alone(1));
-  REQUIRE(process.start().ok());
+  TestProcess process(1);
   const std::string url = any_url("ipc");
   REQUIRE(process.cluster->open_control(url, "").ok());
   std::atomic<bool> blocks{true};
@@ -272,8 +267,7 @@ TEST_CASE("an observer whose requests arrive far faster than replies leave is di
 }
 
 TEST_CASE("an observer that does not read its replies is disconnected, and the others continue") {
-  TestProcess process(TestProcess::alone(1));
-  REQUIRE(process.start().ok());
+  TestProcess process(1);
   const std::string url = any_url("ipc");
   REQUIRE(process.cluster->open_control(url, "").ok());
   struct Deaf final : LinkEvents {

@@ -13,8 +13,7 @@ constexpr Algorithm kAlgorithms[] = {Algorithm::automatic, Algorithm::star, Algo
 
 template <typename T>
 void check_all_ops(uint32_t ranks, uint64_t seed, Algorithm algorithm) {
-  TestProcess process(TestProcess::alone(ranks));
-  REQUIRE(process.start().ok());
+  TestProcess process(ranks);
   Callers callers(process, algorithm);
   Rng rng(seed);
   for (const size_t count : {size_t{0}, size_t{1}, size_t{7}, size_t{5000}, size_t{100003}}) {
@@ -63,8 +62,7 @@ TEST_CASE("every operation combines in rank order, bit for bit on all ranks, in 
 TEST_CASE("each rank has its own result, and the input is unchanged") {
   for (const Algorithm algorithm : kAlgorithms) {
     for (const size_t count : {size_t{4}, size_t{50000}}) {
-      TestProcess process(TestProcess::alone(3));
-      REQUIRE(process.start().ok());
+      TestProcess process(3);
       Callers callers(process, algorithm);
       const Blob input = bytes_of(ones(count));
       std::vector<Blob> results(3);
@@ -81,8 +79,7 @@ TEST_CASE("each rank has its own result, and the input is unchanged") {
 }
 
 TEST_CASE("no rank leaves a barrier before the last rank has arrived") {
-  TestProcess process(TestProcess::alone(5));
-  REQUIRE(process.start().ok());
+  TestProcess process(5);
   Callers callers(process);
   std::atomic<int> arrived{0};
   std::atomic<int> early{0};
@@ -113,8 +110,7 @@ TEST_CASE("when ranks disagree all errors name both ranks and both lines, and la
         return r ? Status() : Status(r.error());
       },
   };
-  TestProcess process(TestProcess::alone(4));
-  REQUIRE(process.start().ok());
+  TestProcess process(4);
   Callers callers(process);
   Rng rng(3);
   for (const auto& other : others) {
@@ -143,8 +139,7 @@ TEST_CASE("when ranks disagree all errors name both ranks and both lines, and la
 }
 
 TEST_CASE("a failed call leaves no frame behind") {
-  TestProcess process(TestProcess::alone(4));
-  REQUIRE(process.start().ok());
+  TestProcess process(4);
   Callers callers(process);
   for (int round = 0; round < 20; ++round) {
     process.everywhere([&](Node& node) {
@@ -158,8 +153,7 @@ TEST_CASE("a failed call leaves no frame behind") {
 }
 
 TEST_CASE("the errors of all ranks name a rank whose script has ended") {
-  TestProcess process(TestProcess::alone(3));
-  REQUIRE(process.start().ok());
+  TestProcess process(3);
   Callers callers(process);
   std::vector<Status> statuses(3);
   process.everywhere([&](Node& node) {
@@ -175,8 +169,7 @@ TEST_CASE("the errors of all ranks name a rank whose script has ended") {
 }
 
 TEST_CASE("the errors name a rank in an action, with its line") {
-  TestProcess process(TestProcess::alone(2));
-  REQUIRE(process.start().ok());
+  TestProcess process(2);
   Callers callers(process);
   Status status;
   process.everywhere([&](Node& node) {
@@ -192,8 +185,7 @@ TEST_CASE("the errors name a rank in an action, with its line") {
 }
 
 TEST_CASE("the timeout of every rank names the missing rank, and the next call works") {
-  TestProcess process(TestProcess::alone(3));
-  REQUIRE(process.start().ok());
+  TestProcess process(3);
   Callers callers(process);
   std::vector<Status> statuses(3);
   std::atomic<int> failed{0};
@@ -216,8 +208,7 @@ TEST_CASE("the timeout of every rank names the missing rank, and the next call w
 }
 
 TEST_CASE("the error of a server's collective names the remedy") {
-  TestProcess process(TestProcess::alone(1));
-  REQUIRE(process.start().ok());
+  TestProcess process(1);
   REQUIRE(process.nodes[0]->start_servers(kAnyAction).ok());
   Meetings meetings;
   Caller collective(*process.servers[0], meetings);
@@ -227,8 +218,7 @@ TEST_CASE("the error of a server's collective names the remedy") {
 }
 
 TEST_CASE("the end of the run ends a collective") {
-  TestProcess process(TestProcess::alone(3));
-  REQUIRE(process.start().ok());
+  TestProcess process(3);
   Callers callers(process);
   std::vector<Status> statuses(3);
   process.everywhere([&](Node& node) {

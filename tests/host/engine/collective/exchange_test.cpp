@@ -75,8 +75,7 @@ TEST_CASE("over connections parts of one size arrive in one block, others separa
 
 TEST_CASE("within a process joined parts arrive in one block with a single owner") {
   for (const uint32_t ranks : {1U, 2U, 5U}) {
-    TestProcess process(TestProcess::alone(ranks));
-    REQUIRE(process.start().ok());
+    TestProcess process(ranks);
     Callers callers(process);
     std::atomic<uint32_t> right{0};
     process.everywhere([&](Node& node) {

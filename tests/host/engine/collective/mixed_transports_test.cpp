@@ -4,8 +4,7 @@
 #include "tests/test.hpp"
 
 TEST_CASE("when one rank takes frames and the others use shared memory the errors name both lines") {
-  TestProcess process(TestProcess::alone(4));
-  REQUIRE(process.start().ok());
+  TestProcess process(4);
   Callers callers(process);
   Rng rng(5);
   const auto call = [&](NodeId id, Algorithm algorithm, size_t count) -> Status {

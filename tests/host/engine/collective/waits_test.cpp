@@ -70,8 +70,7 @@ CallSpec barrier_spec(const std::string& where) { return spec_of(CollectiveKind:
 }  // namespace
 
 TEST_CASE("ranks of a process that wait for each other in a cycle end with an error with all lines") {
-  TestProcess process(TestProcess::alone(3));
-  REQUIRE(process.start().ok());
+  TestProcess process(3);
   check_cycle(in_a_cycle([&](const std::function<void(Node&)>& work) { process.everywhere(work); }, 3));
 }
 
