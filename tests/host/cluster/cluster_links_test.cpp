@@ -5,18 +5,6 @@
 #include "tests/host/net/raw_socket.hpp"
 #include "tests/test.hpp"
 
-namespace {
-
-/// Ignores the events of a bare connection.
-struct Bystander final : LinkEvents {
-  void on_link_up(LinkId, bool, const std::string&) override {}
-  void on_link_down(LinkId, ProcessId, const std::string&) override {}
-  void on_service_frame(LinkId, Frame&&) override {}
-  void on_link_wanted(ProcessId) override {}
-};
-
-}  // namespace
-
 TEST_CASE("two hosts that need a link at the same moment make one, and every frame arrives in order") {
   for (int round = 0; round < 20; ++round) {
     INFO("round " << round);

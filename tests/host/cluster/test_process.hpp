@@ -26,6 +26,14 @@ inline std::string any_url(const std::string& scheme) {
   return "ipc://" + (std::filesystem::temp_directory_path() / name).string();
 }
 
+/// Ignores the events of a bare connection.
+struct Bystander : LinkEvents {
+  void on_link_up(LinkId, bool, const std::string&) override {}
+  void on_link_down(LinkId, ProcessId, const std::string&) override {}
+  void on_service_frame(LinkId, Frame&&) override {}
+  void on_link_wanted(ProcessId) override {}
+};
+
 class TestProcess final : public ClusterEvents {
  public:
   explicit TestProcess(ClusterConfig config, const std::string& script = "return 1")

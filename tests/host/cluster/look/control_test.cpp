@@ -134,11 +134,8 @@ TEST_CASE("a reading connection that sends a frame that observers do not send is
   TestRun run("tcp", {1, 1}, TestProcess::patient().coordinator.times, "secret word");
   const std::string socket = any_url("ipc");
   REQUIRE(run.coordinator->cluster->open_control(socket, "secret word").ok());
-  struct Waiting final : LinkEvents {
-    void on_link_up(LinkId, bool, const std::string&) override {}
+  struct Waiting final : Bystander {
     void on_link_down(LinkId, ProcessId, const std::string&) override { down = true; }
-    void on_service_frame(LinkId, Frame&&) override {}
-    void on_link_wanted(ProcessId) override {}
     std::atomic<bool> down{false};
   };
   for (const std::string& url : {socket, run.coordinator->cluster->bound_url(), run.members[0]->cluster->bound_url()}) {
@@ -168,12 +165,7 @@ TEST_CASE("an observer's malformed frames harm no other observer, and its reques
   TestProcess process(1);
   const std::string url = any_url("ipc");
   REQUIRE(process.cluster->open_control(url, "").ok());
-  struct Quiet final : LinkEvents {
-    void on_link_up(LinkId, bool, const std::string&) override {}
-    void on_link_down(LinkId, ProcessId, const std::string&) override {}
-    void on_service_frame(LinkId, Frame&&) override {}
-    void on_link_wanted(ProcessId) override {}
-  } quiet;
+  Bystander quiet;
   Log log(LogLevel::off);
   StreamTransport rude({}, log, quiet);
   const auto link = rude.dial(url, kPatience);
@@ -223,13 +215,10 @@ TEST_CASE("commands with a value of another type in any field get a reply, and c
 
 TEST_CASE("an observer with a thousand concurrent requests gets replies, and so do the others") {
   TestRun run("tcp", {1, 1});
-  struct Counting final : LinkEvents {
-    void on_link_up(LinkId, bool, const std::string&) override {}
-    void on_link_down(LinkId, ProcessId, const std::string&) override {}
+  struct Counting final : Bystander {
     void on_service_frame(LinkId, Frame&& frame) override {
       if (frame.kind == cluster_kind::observed) ++replies;
     }
-    void on_link_wanted(ProcessId) override {}
     std::atomic<int> replies{0};
   } counting;
   Log log(LogLevel::off);
@@ -270,13 +259,11 @@ TEST_CASE("an observer that does not read its replies is disconnected, and the o
   TestProcess process(1);
   const std::string url = any_url("ipc");
   REQUIRE(process.cluster->open_control(url, "").ok());
-  struct Deaf final : LinkEvents {
-    void on_link_up(LinkId, bool, const std::string&) override {}
+  struct Deaf final : Bystander {
     void on_link_down(LinkId, ProcessId, const std::string&) override { down = true; }
     void on_service_frame(LinkId, Frame&&) override {
       while (!reads) std::this_thread::yield();
     }
-    void on_link_wanted(ProcessId) override {}
     std::atomic<bool> reads{false}, down{false};
   } deaf;
   Log log(LogLevel::off);
