@@ -45,8 +45,7 @@ void feed_half(KeysWorld& world, std::vector<Frame> frames) {
 template <typename Half>
 void forgets_lost_senders(const Half& half) {
   KeysWorld world(5);
-  world.bootstrap(5);
-  world.run(2);
+  world.bootstrap(5, 2);
   PeerKeys& keys = world.at(kReceiver).keys;
   const Blob lost = zeros();
   const Blob live = zeros();
@@ -88,8 +87,7 @@ TEST_CASE("a node that copies keys drops half of a copy when its source is lost"
 
 TEST_CASE("a later message ends a half message of the same sender") {
   KeysWorld world(6);
-  world.bootstrap(5);
-  world.run(2);
+  world.bootstrap(5, 2);
   const Blob half = zeros();
   const Blob whole = zeros();
   const KeyRequest request{{}, KeyRequest::Type::set, 0, {}, 1};
@@ -105,8 +103,7 @@ TEST_CASE("peers hold no bytes of nodes that failed during large writes") {
     constexpr NodeId kStable = 4;
     constexpr int kRounds = 12;
     KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3), 0, false, 200e6}, 64 * kChunkBytes);
-    world.bootstrap(kStable);
-    world.run(2);
+    world.bootstrap(kStable, 2);
     Rng rng(seed, 3);
     std::vector<Blob> sent;
     for (int round = 0; round < kRounds; ++round) {

@@ -68,8 +68,7 @@ TEST_CASE("a node's pushes of a key are in flight together and applied in order,
     SimLink link{constant_latency(1e-3)};
     link.loss = loss;
     KeysWorld world(1, link);
-    world.bootstrap(5);
-    world.run(2);
+    world.bootstrap(5, 2);
     const ParamKey key = key_in(world.at(3));
     set_to_one(world, key);
     std::vector<Status> done;
@@ -86,8 +85,7 @@ TEST_CASE("a node's pushes of a key are in flight together and applied in order,
 
 TEST_CASE("a write missing at a member delays later writes once, not for ever") {
   KeysWorld world(1, SimLink{constant_latency(1e-3)});
-  world.bootstrap(5);
-  world.run(2);
+  world.bootstrap(5, 2);
   const ParamKey key = key_in(world.at(3));
   set_to_one(world, key);
   const auto& next = world.at(3).overlay.near().lists().after.peers;
@@ -107,8 +105,7 @@ TEST_CASE("a write missing at a member delays later writes once, not for ever") 
 
 TEST_CASE("all pushes of a key fail after a minute without a reply") {
   KeysWorld world(1, SimLink{constant_latency(1e-3)});
-  world.bootstrap(5);
-  world.run(2);
+  world.bootstrap(5, 2);
   const ParamKey key = key_in(world.at(3));
   set_to_one(world, key);
   for (NodeId node = 1; node < 5; ++node) world.net.cut(0, node);
@@ -126,8 +123,7 @@ TEST_CASE("all pushes of a key fail after a minute without a reply") {
 
 TEST_CASE("a pending request names the key's owner, and the follower whose acknowledgement the owner waits for") {
   KeysWorld world(1, SimLink{constant_latency(1e-3)});
-  world.bootstrap(5);
-  world.run(2);
+  world.bootstrap(5, 2);
   const ParamKey key = key_in(world.at(3));
   set_to_one(world, key);
   CHECK(world.at(0).keys.pending().empty());
@@ -151,8 +147,7 @@ TEST_CASE("a pending request names the key's owner, and the follower whose ackno
 
 TEST_CASE("pushes after a refused push are refused, too, and do not delay later writes") {
   KeysWorld world(1);
-  world.bootstrap(5);
-  world.run(2);
+  world.bootstrap(5, 2);
   const ParamKey key = key_in(world.at(3));
   std::vector<Status> done;
   push_steps(world, key, 1, 10, done);  // there is no value yet
@@ -170,8 +165,7 @@ TEST_CASE("with one copy only the keys of a dead node are missing, at once") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3)}, kChunkBytes, 1);
-    world.bootstrap(5);
-    world.run(2);
+    world.bootstrap(5, 2);
     world.add(5, {0});
     world.run(5);  // it has taken over its keys
     for (const NodeId victim : {5, static_cast<int>(1 + seed % 4)}) {
@@ -201,8 +195,7 @@ TEST_CASE("with one copy only the keys of a dead node are missing, at once") {
 TEST_CASE("a key is found after its owner and the next node, whose arc the client has cached, have failed") {
   for (const NodeId away : {20, 30, 40}) {
     KeysWorld world(1);
-    world.bootstrap(60);
-    world.run(2);
+    world.bootstrap(60, 2);
     std::vector<NodeId> ring = world.nodes();
     std::sort(ring.begin(), ring.end(), [&](NodeId a, NodeId b) {
       const RingId from = world.at(0).overlay.self().id;  // node 0 is the first
@@ -222,8 +215,7 @@ TEST_CASE("a key is found after its owner and the next node, whose arc the clien
 
 TEST_CASE("a pull reads large values while pushes that wait for pulls fill the window of their node") {
   KeysWorld world(3);
-  world.bootstrap(2);
-  world.run(2);
+  world.bootstrap(2, 2);
   const TensorLayout layout{Dtype::f32, Shape({2 << 20})};
   const auto large = [&](const ParamKey& key) {
     return ParamEntry{key, ParamTensor::whole(layout, Blob::allocate(layout.bytes())), 0};

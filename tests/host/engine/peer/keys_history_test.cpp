@@ -205,8 +205,7 @@ std::optional<std::string> live(uint64_t seed, const Weather& weather) {
   Rng rng(seed, 99);
   const auto count = static_cast<NodeId>(given("ACTORHOST_TEST_NODES", weather.nodes));
   const double scale = static_cast<double>(count) / weather.nodes;
-  world.bootstrap(count);
-  world.run(1);
+  world.bootstrap(count, 1);
   const uint32_t keys = std::max(12U, count / 2);
   // Like a run: waits for pushes that Lua merges, and for values in parts.
   History history(world, keys, weather.lua, weather.lua || seed % 2 == 0 ? 1 : 4);
@@ -285,8 +284,7 @@ std::string staged(uint64_t seed, bool lua) {
   KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3)}, part_bytes(seed));
   Rng rng(seed, 7);
   const NodeId n = 6;
-  world.bootstrap(n);
-  world.run(1);
+  world.bootstrap(n, 1);
   if (lua) {
     for (const NodeId node : world.nodes()) pulls(world, node, rng);
   }
@@ -371,8 +369,7 @@ TEST_CASE("a value of several parts arrives complete, also with lost frames and 
   for (const double loss : {0.0, 0.05}) {
     INFO("loss " << loss);
     KeysWorld world(5, {uniform_latency(0.5e-3, 1.5e-3), loss});
-    world.bootstrap(4);
-    world.run(5);
+    world.bootstrap(4, 5);
     const TensorLayout layout{Dtype::f64, Shape({24 * 131072 + 5})};  // 24 chunks and a bit: more than the window
     Blob data = Blob::allocate(layout.bytes());
     for (int64_t i = 0; i < layout.shape.elements(); ++i)

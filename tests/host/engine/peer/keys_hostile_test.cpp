@@ -17,8 +17,7 @@ TEST_CASE("a truncated, changed or random message about keys is rejected or harm
   const uint64_t seed = 61;
   INFO("seed " << seed);
   KeysWorld world(seed);
-  world.bootstrap(8);
-  world.run(3);
+  world.bootstrap(8, 3);
   PeerKeys& keys = world.at(5).keys;
   const Envelope envelope{world.at(6).overlay.self(), 5};
   const Arc arc{world.at(7).overlay.self().id, world.at(6).overlay.self().id};

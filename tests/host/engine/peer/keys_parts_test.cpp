@@ -36,8 +36,7 @@ class PartedValue {
   }
 
   void init(NodeId nodes) {
-    world.bootstrap(nodes);
-    world.run(1);
+    world.bootstrap(nodes, 1);
     bool done = false;
     world.at(0).keys.client().set({entry(0, 0)}, 0, world.now(), [&](const Status& set) { done = set.ok(); });
     world.serve(0);

@@ -86,8 +86,7 @@ size_t count_parts(const KeysWorld& world) {
 std::optional<std::string> sets(uint64_t seed, double churn) {
   KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3)}, kPart);
   Rng rng(seed, 3);
-  world.bootstrap(8);
-  world.run(1);
+  world.bootstrap(8, 1);
   Register value(world, rng);
   NodeId next = 8;
   const double end = world.now() + 30;

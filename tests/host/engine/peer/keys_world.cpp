@@ -13,13 +13,14 @@ KeysWorld::KeysWorld(uint64_t seed, SimLink link, size_t part_bytes, uint32_t co
 
 KeysWorld::~KeysWorld() { net.close(); }
 
-void KeysWorld::bootstrap(NodeId count) {
+void KeysWorld::bootstrap(NodeId count, double seconds) {
   std::vector<Peer> founders;
   for (NodeId node = 0; node < count; ++node) founders.push_back({ring_id(seed_, node, 0), node, node});
   for (NodeId node = 0; node < count; ++node) {
     add(node, {0, node > 0 ? node - 1 : 0});
     at(node).keys.reconfiguration().bootstrap(founders);
   }
+  run(seconds);
 }
 
 void KeysWorld::add(NodeId node, const std::vector<NodeId>& contacts) {

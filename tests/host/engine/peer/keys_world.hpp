@@ -31,8 +31,8 @@ class KeysWorld {
                      uint32_t copies = kReplicas);
   ~KeysWorld();
 
-  /// Starts nodes 0 .. count-1 as the founders of the job.
-  void bootstrap(NodeId count);
+  /// Starts nodes 0 .. count-1 as the founders of the job, and runs for `seconds`.
+  void bootstrap(NodeId count, double seconds);
   void add(NodeId node, const std::vector<NodeId>& contacts);
   /// Kills without notice; `closes_connections`: the others' connections to the node close.
   void kill(NodeId node, bool closes_connections);
