@@ -35,24 +35,9 @@ TEST_CASE("the error names a worker whose script ends before the common abort") 
 
 TEST_CASE("a worker that joins a running job adopts the current model, and abort waits for it") {
   const JobFolder folder;
-  const FreePort port;
-  const Words words{"-n",
-                    "1",
-                    "--nnodes",
-                    "1:3",
-                    "--rdzv-endpoint",
-                    port.endpoint(),
-                    "--print",
-                    "all",
-                    "jobs/average.lua",
-                    "worker_that_joins_running_job_takes",
-                    GENERATE("all", "ring", "random")};
-  Process first = folder.start(words);
-  REQUIRE(first.wait_for_output("worker 0 averages.", 20));
-  Process second = folder.start(words);
-  CHECK(first.wait(30) == 0);
-  CHECK(second.wait(30) == 0);
-  INFO(first.describe() << second.describe());
-  CHECK_THAT(first.out(), Contains("2 workers: 5\n"));
-  CHECK_THAT(second.out(), Contains("2 workers: 5\n"));
+  const std::string peers = GENERATE("all", "ring", "random");
+  const Words words = {"-n", "1", "--print", "all", "jobs/average.lua", "worker_that_joins_running_job_takes", peers};
+  for (const Finished& host : run_late(folder, words, "worker 0 averages.")) {
+    CHECK_THAT(host.out, Contains("2 workers: 5\n"));
+  }
 }

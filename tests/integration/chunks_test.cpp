@@ -8,32 +8,10 @@
 
 using nlohmann::json;
 
-namespace {
-
-/// Starts a run in `place` with three workers.
-struct Run {
-  Run(const JobFolder& folder, const std::string& place, const Words& words) {
-    if (place == "hosts") {
-      hosts = std::make_unique<Hosts>(folder, 3, with({"-n", "1"}, words));
-    } else {
-      alone = std::make_unique<Process>(
-          folder.start(with(place == "isolate" ? Words{"-n", "3", "--isolate"} : Words{"-n", "3"}, words)));
-    }
-  }
-  std::string describe() const { return hosts ? hosts->describe() : alone->describe(); }
-  std::string out() const { return hosts ? hosts->out() : alone->out(); }
-  bool ends_well() { return hosts ? hosts->wait(20) == std::vector<int>{0, 0, 0} : alone->wait(20) == 0; }
-
-  std::unique_ptr<Hosts> hosts;
-  std::unique_ptr<Process> alone;
-};
-
-}  // namespace
-
 TEST_CASE("a chunk reads and changes a script that waits in an all-reduce, and its errors do not reach the script") {
   for (const std::string& place : places()) {
     const JobFolder folder;
-    Run run(folder, place, {"jobs/chunks.lua", "allreduce"});
+    PlacedRun run(folder, place, {"jobs/chunks.lua", "allreduce"});
     Observer observer(folder);
     Outcome got = observer.run("answer + actor.rank", "all");
     INFO(run.describe());
@@ -146,7 +124,7 @@ TEST_CASE("chunks run between map-reduce tasks, and survive a killed node") {
 TEST_CASE("chunks that all nodes run together can call engines, and the next chunk is correct after any kind of end") {
   for (const std::string& place : {std::string("threads"), std::string("hosts")}) {
     const JobFolder folder;
-    Run run(folder, place, {"jobs/chunks.lua", "wait"});
+    PlacedRun run(folder, place, {"jobs/chunks.lua", "wait"});
     Observer observer(folder);
     INFO(run.describe());
     REQUIRE(observer.wait_for([](const json& state) { return state["run"].value("console", false); }));
@@ -248,7 +226,7 @@ TEST_CASE("chunks for all nodes end when interrupted at any moment, and the scri
   };
   for (const std::string& place : places()) {
     const JobFolder folder;
-    Run run(folder, place, {"jobs/chunks.lua", "wait"});
+    PlacedRun run(folder, place, {"jobs/chunks.lua", "wait"});
     Observer observer(folder);
     INFO(run.describe());
     REQUIRE(observer.wait_for([](const json& state) { return state["run"].value("console", false); }));

@@ -3,18 +3,10 @@
 #include "tests/integration/jobs.hpp"
 #include "tests/test.hpp"
 
-namespace {
-
-Words one_to_three(const FreePort& port, const Words& job) {
-  return with({"-n", "1", "--nnodes", "1:3", "--rdzv-endpoint", port.endpoint()}, job);
-}
-
-}  // namespace
-
 TEST_CASE("hosts that join late get work") {
   const JobFolder folder;
   const FreePort port;
-  const Words words = one_to_three(port, {"jobs/elastic.lua", "--workers", "3"});
+  const Words words = elastic(port, "1:3", {"-n", "1", "jobs/elastic.lua", "--workers", "3"});
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("worker 0 works.", 20));
   Process second = folder.start(words);
@@ -32,7 +24,7 @@ TEST_CASE("hosts that join late get work") {
 TEST_CASE("a host may leave an elastic run and another host join, under a new id") {
   const JobFolder folder;
   const FreePort port;
-  const Words words = one_to_three(port, {"jobs/elastic.lua", "--workers", "100"});
+  const Words words = elastic(port, "1:3", {"-n", "1", "jobs/elastic.lua", "--workers", "100"});
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("worker 0 works.", 20));
   Process second = folder.start(words);
@@ -52,7 +44,8 @@ TEST_CASE("late_join runs elastically and counts the late worker's updates") {
   // On a busy machine the second host may not join in time: then the test retries with more time.
   for (const char* seconds : {"1.5", "8", "40"}) {
     const FreePort port;
-    const Words words = one_to_three(port, {(source_dir() / "examples/late_join.lua").string(), "--seconds", seconds});
+    const Words words =
+        elastic(port, "1:3", {"-n", "1", (source_dir() / "examples/late_join.lua").string(), "--seconds", seconds});
     Process first = folder.start(words);
     REQUIRE(first.wait_for_output("info] seed", 20));
     Process second = folder.start(words);
@@ -69,7 +62,7 @@ TEST_CASE("late_join runs elastically and counts the late worker's updates") {
 TEST_CASE("a fourth host of 1:3 is refused") {
   const JobFolder folder;
   const FreePort port;
-  const Words words = one_to_three(port, {"jobs/elastic.lua", "--workers", "100"});
+  const Words words = elastic(port, "1:3", {"-n", "1", "jobs/elastic.lua", "--workers", "100"});
   std::vector<Process> hosts;
   for (int i = 0; i < 3; ++i) {
     hosts.push_back(folder.start(words));

@@ -141,6 +141,37 @@ Finished run_and_kill(const std::string& place, const JobFolder& folder, const W
   return {status, run.out(), run.err(), run.describe()};
 }
 
+PlacedRun::PlacedRun(const JobFolder& folder, const std::string& place, const Words& words) {
+  if (place == "hosts") {
+    hosts = std::make_unique<Hosts>(folder, 3, with({"-n", "1"}, words));
+  } else {
+    alone = std::make_unique<Process>(folder.start(with(Place(place).flags(), words)));
+  }
+}
+
+Words elastic(const FreePort& port, const std::string& nnodes, const Words& words) {
+  return with({"--nnodes", nnodes, "--rdzv-endpoint", port.endpoint()}, words);
+}
+
+std::vector<Finished> run_late(const JobFolder& folder, const Words& words, const std::string& ready, size_t late) {
+  const FreePort port;
+  const Words all = elastic(port, "1:" + std::to_string(late + 1), words);
+  std::vector<Process> hosts;
+  hosts.push_back(folder.start(all));
+  REQUIRE(hosts[0].wait_for_output(ready, 20));
+  for (size_t i = 0; i < late; ++i) hosts.push_back(folder.start(all));
+  std::vector<Finished> ended;
+  for (Process& host : hosts) {
+    const auto status = host.wait(30);
+    ended.push_back({status, host.out(), host.err(), host.describe()});
+  }
+  for (const Finished& host : ended) {
+    INFO(host.description);
+    CHECK(host.status == 0);
+  }
+  return ended;
+}
+
 std::vector<Finished> run_together(size_t count, const std::function<Finished(size_t)>& run) {
   std::vector<std::future<Finished>> runs;
   for (size_t i = 0; i < count; ++i) runs.push_back(std::async(std::launch::async, run, i));

@@ -100,6 +100,26 @@ Finished run_at(const std::string& place, const JobFolder& folder, const Words& 
 Finished run_and_kill(const std::string& place, const JobFolder& folder, const Words& words, double seconds,
                       const std::string& name = "stays");
 
+/// A run that has been started at one of `places`.
+struct PlacedRun {
+  PlacedRun(const JobFolder& folder, const std::string& place, const Words& words);
+  std::string describe() const { return hosts ? hosts->describe() : alone->describe(); }
+  std::string out() const { return hosts ? hosts->out() : alone->out(); }
+  bool ends_well() { return hosts ? hosts->wait(20) == std::vector<int>{0, 0, 0} : alone->wait(20) == 0; }
+  /// The flags of a command that attaches to the run.
+  Words attach() const { return hosts ? Words{"--attach", hosts->endpoint()} : Words{}; }
+
+  std::unique_ptr<Hosts> hosts;    // at "hosts"
+  std::unique_ptr<Process> alone;  // at other places
+};
+
+/// `words` after the flags of a host of an elastic run: `--nnodes`, and `--rdzv-endpoint` at `port`.
+Words elastic(const FreePort& port, const std::string& nnodes, const Words& words);
+
+/// Runs `words` on a first host of an elastic run, and on `late` more hosts once the first host has printed `ready`.
+/// All must exit with 0. Returns the hosts in the order of their start.
+std::vector<Finished> run_late(const JobFolder& folder, const Words& words, const std::string& ready, size_t late = 1);
+
 /// Makes `count` runs at once, for runs that wait more than they compute: `run(i)` makes the i-th on a thread of its
 /// own, so it must not use checks.
 std::vector<Finished> run_together(size_t count, const std::function<Finished(size_t)>& run);

@@ -5,87 +5,54 @@
 
 namespace {
 
-Words elastic(const FreePort& port, const char* nodes, const char* hosts, const Words& job) {
-  return with({"-n", nodes, "--nnodes", hosts, "--rdzv-endpoint", port.endpoint()}, job);
-}
-
-/// Runs a job of jobs/join_point.lua on a first host, and after its "begun" on `late` more hosts, one after another.
-/// All must exit with 0. Returns their output.
-struct Late {
-  std::string out, err;
-};
-Late run_late(const JobFolder& folder, const char* nodes, int late, const Words& job, const Words& flags = {}) {
-  const FreePort port;
-  const std::string hosts = "1:" + std::to_string(late + 1);
-  const Words words = elastic(port, nodes, hosts.c_str(), with(with(flags, {"jobs/join_point.lua"}), job));
-  std::vector<Process> all;
-  all.push_back(folder.start(words));
-  REQUIRE(all[0].wait_for_output("begun", 20));
-  for (int i = 0; i < late; ++i) all.push_back(folder.start(words));
-  Late got;
-  for (Process& host : all) {
-    const auto status = host.wait(30);
-    INFO(host.describe());
-    CHECK(status == 0);
-    got.out += host.out();
-    got.err += host.err();
+/// Runs a job of jobs/join_point.lua with `late` late hosts; returns the output of all hosts.
+Finished run_join_point(const Words& job, const Words& flags = {"-n", "1"}, size_t late = 1) {
+  Finished all;
+  for (const Finished& host : run_late(JobFolder(), with(with(flags, {"jobs/join_point.lua"}), job), "begun", late)) {
+    all.out += host.out;
+    all.err += host.err;
   }
-  return got;
+  return all;
 }
 
 }  // namespace
 
 TEST_CASE("a late joiner is admitted at a join_point and continues with the others") {
-  const JobFolder folder;
   // Sums over all workers count the steps; a late joiner receives the count from rank 0.
-  const char* nodes = GENERATE("1", "2");
-  const Words flags = GENERATE(Words{}, Words{"--isolate"});
-  if (std::string(nodes) == "1") {
-    CHECK_THAT(run_late(folder, nodes, 2, {"late_joiner_is_admitted_at_join_point"}, flags).out,
-               Contains("3 workers, 2 late\n"));
-  } else {
-    CHECK_THAT(run_late(folder, nodes, 1, {"late_joiner_is_admitted_at_join_point"}, flags).out,
-               Contains("4 workers, 2 late\n"));
-  }
+  const auto [nodes, late, workers] = GENERATE(
+      table<std::string, size_t, std::string>({{"1", 2, "3 workers, 2 late\n"}, {"2", 1, "4 workers, 2 late\n"}}));
+  const Words flags = with({"-n", nodes}, GENERATE(Words{}, Words{"--isolate"}));
+  CHECK_THAT(run_join_point({"late_joiner_is_admitted_at_join_point"}, flags, late).out, Contains(workers));
 }
 
 TEST_CASE("any first collective of a late joiner waits for the join_point, and is the next collective of all workers") {
-  const JobFolder folder;
-  const char* how = GENERATE("blocking", "async", "table");
-  const FreePort port;
-  const Words words = elastic(port, "1", "1:2", {"jobs/join_point.lua", "any_first_collective_of_late_worker", how});
-  Process first = folder.start(words);
-  REQUIRE(first.wait_for_output("begun", 20));
-  Process second = folder.start(words);
-  const auto one = first.wait(30);
-  const auto other = second.wait(30);
-  INFO(how << first.describe() << second.describe());
-  CHECK(one == 0);
-  CHECK(other == 0);
-  CHECK(first.out() == "3\n2\n");
-  CHECK_THAT(second.err(), Contains("rank 1: has joined late: its first collective waits"));
+  const std::string how = GENERATE("blocking", "async", "table");
+  INFO(how);
+  const Words words = {"-n", "1", "jobs/join_point.lua", "any_first_collective_of_late_worker", how};
+  const auto hosts = run_late(JobFolder(), words, "begun");
+  CHECK(hosts[0].out == "3\n2\n");
+  CHECK_THAT(hosts[1].err, Contains("rank 1: has joined late: its first collective waits"));
 }
 
 TEST_CASE("a late joiner without a join_point ends with the others") {
-  const JobFolder folder;
-  const Late got = run_late(folder, "1", 1, {"late_joiner_without_join_point"});
+  const Finished got = run_join_point({"late_joiner_without_join_point"});
   CHECK(got.out == "alone\t1\t1\n");
   CHECK_THAT(got.err, Contains("rank 1 has joined late: the others have come to the end of their scripts without "
                                "another collective.join_point()"));
 }
 
 TEST_CASE("actions do not wait for a late joiner that waits for a join_point") {
-  const JobFolder folder;
   // The late joiner waits at its barrier while the others run an action; then it is admitted, and skips that action.
-  const char* action = GENERATE("param", "mapreduce", "iterate");
+  const std::string action = GENERATE("param", "mapreduce", "iterate");
   INFO(action);
-  CHECK(run_late(folder, "1", 1, {"actions_do_not_wait_for_late_worker", action}).out == "2\n");
+  CHECK(run_join_point({"actions_do_not_wait_for_late_worker", action}).out == "2\n");
 }
 
 TEST_CASE("the loss of an admitted late joiner is reported once") {
   const JobFolder folder;
   const FreePort port;
-  const Words words = elastic(port, "1", "1:2", {"jobs/join_point.lua", "late_worker_that_is_let_in_and_lost_is"});
+  const Words words =
+      elastic(port, "1:2", {"-n", "1", "jobs/join_point.lua", "late_worker_that_is_let_in_and_lost_is"});
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("begun", 20));
   Process second = folder.start(words);
@@ -98,7 +65,8 @@ TEST_CASE("the loss of an admitted late joiner is reported once") {
 TEST_CASE("a late joiner that is lost while it waits is not admitted") {
   const JobFolder folder;
   const FreePort port;
-  const Words words = elastic(port, "1", "1:2", {"jobs/join_point.lua", "late_worker_that_is_lost_while_it_waits"});
+  const Words words =
+      elastic(port, "1:2", {"-n", "1", "jobs/join_point.lua", "late_worker_that_is_lost_while_it_waits"});
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("begun", 20));
   Process second = folder.start(words);
@@ -114,8 +82,8 @@ TEST_CASE("elastic_training admits late hosts and continues when a host leaves")
   const JobFolder folder;
   const FreePort port;
   // Enough steps that the job outlasts all events of the test.
-  const Words words =
-      elastic(port, "1", "1:3", {(source_dir() / "examples/elastic_training.lua").string(), "--steps", "1000000000"});
+  const Words words = elastic(
+      port, "1:3", {"-n", "1", (source_dir() / "examples/elastic_training.lua").string(), "--steps", "1000000000"});
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("1 workers from step 0", 20));
   Process second = folder.start(words);

@@ -20,6 +20,22 @@ std::string Outcome::describe() const {
   return all.dump(1, ' ', false, json::error_handler_t::replace);
 }
 
+json state_when(const JobFolder& folder, const Words& words, const std::function<bool(const json&)>& condition) {
+  json state;
+  std::string description;
+  const bool reached = wait_until(
+      [&] {
+        const Finished viewed = folder.run(with(with({"status"}, words), {"--json"}));
+        description = viewed.description;
+        state = json::parse(viewed.out, nullptr, false);
+        return viewed.status == 0 && state.is_object() && condition(state);
+      },
+      20);
+  INFO(description);
+  REQUIRE(reached);
+  return state;
+}
+
 Observer::Observer(const JobFolder& folder) {
   const bool attached = wait_until(
       [&] {

@@ -22,6 +22,10 @@ struct Outcome {
   std::string describe() const;
 };
 
+/// The output of `status --json`, with further `words`, once `condition` holds for it.
+nlohmann::json state_when(const JobFolder& folder, const Words& words,
+                          const std::function<bool(const nlohmann::json& state)>& condition);
+
 class Observer {
  public:
   /// Waits until the only run of the folder accepts it; fails the test if none does.

@@ -150,9 +150,9 @@ TEST_CASE("a killed worker leaves the trace with its step open") {
 TEST_CASE("a late joiner is in the trace from then on, at the step of the slowest worker") {
   const Folder folder;
   const FreePort port;
-  const Words meeting = {"-n", "1", "--nnodes", "1:2", "--rdzv-endpoint", port.endpoint()};
-  const Words record = {"--inject", "delay=const(0.01)", "--record", "trace.csv"};
-  const Words words = with(with(meeting, record), {"jobs/record.lua", "job", "--steps", "0", "--until_worker", "1"});
+  const Words record = {"-n", "1", "--inject", "delay=const(0.01)", "--record", "trace.csv"};
+  const Words job = with(record, {"jobs/record.lua", "job", "--steps", "0", "--until_worker", "1"});
+  const Words words = elastic(port, "1:2", job);
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("worker 0 works.", 20));
   folder.await("step,0,10,");

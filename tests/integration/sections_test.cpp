@@ -1,30 +1,11 @@
 // The sections of `status --json` besides the nodes: barrier, keys, links, stages, members, log, series, histograms.
 
-#include <nlohmann/json.hpp>
-
-#include "tests/integration/jobs.hpp"
+#include "tests/integration/observer.hpp"
 #include "tests/test.hpp"
 
 using nlohmann::json;
 
 namespace {
-
-/// The state of the run once `condition` holds for it.
-json state_when(const JobFolder& folder, const Words& words, const std::function<bool(const json&)>& condition) {
-  json state;
-  std::string description;
-  const bool reached = wait_until(
-      [&] {
-        const Finished viewed = folder.run(with({"status", "--json"}, words));
-        description = viewed.description;
-        state = json::parse(viewed.out, nullptr, false);
-        return viewed.status == 0 && state.is_object() && condition(state);
-      },
-      20);
-  INFO(description);
-  REQUIRE(reached);
-  return state;
-}
 
 /// The first row of a section with `value` under `name`.
 json row_of(const json& state, const char* section, const char* name, const json& value) {
@@ -46,18 +27,8 @@ TEST_CASE(
     "status shows waiting workers and their causes, keys, reports, log and members, in threads, processes and hosts") {
   const JobFolder folder;
   const std::string place = GENERATE(from_range(places()));
-  const Words words = {"--servers", "2", "--seed", "1", "jobs/sections.lua", "param", "done"};
-  std::unique_ptr<Hosts> hosts;
-  std::unique_ptr<Process> run;
-  Words where;
-  if (place == "hosts") {
-    hosts = std::make_unique<Hosts>(folder, 3, with({"-n", "1"}, words));
-    where = {"--attach", hosts->endpoint()};
-  } else {
-    run = std::make_unique<Process>(
-        folder.start(with(place == "isolate" ? Words{"-n", "3", "--isolate"} : Words{"-n", "3"}, words)));
-  }
-  const json state = state_when(folder, where, two_wait);
+  PlacedRun run(folder, place, {"--servers", "2", "--seed", "1", "jobs/sections.lua", "param", "done"});
+  const json state = state_when(folder, run.attach(), two_wait);
   INFO(state.dump(1));
   const json& barrier = state.at("barrier").at(0);
   CHECK(barrier.at("run") == 1);
@@ -91,16 +62,17 @@ TEST_CASE(
     CHECK(row_of(state, "links", "from", 1).at("received").get<int>() > 0);
     CHECK(state.at("histograms").at("latency_seconds").at("count").get<int>() > 0);
   }
-  if (hosts) {
+  if (run.hosts) {
     // Worker 2 waits; the run continues without it.
     const std::string host = row_of(state, "nodes", "name", "rank 2").at("host");
-    (*hosts)[host.ends_with(":" + std::to_string((*hosts)[1].pid())) ? 1 : 2].signal(SIGKILL);
-    const json after = state_when(folder, where, [](const json& s) { return s.at("members").size() >= 3; });
+    Hosts& hosts = *run.hosts;
+    hosts[host.ends_with(":" + std::to_string(hosts[1].pid())) ? 1 : 2].signal(SIGKILL);
+    const json after = state_when(folder, run.attach(), [](const json& s) { return s.at("members").size() >= 3; });
     CHECK_THAT(after.at("members").dump(), Contains("is lost with 1 worker: "));
   }
   folder.write("done", "");
-  if (run) CHECK(run->wait(20) == 0);
-  if (hosts) CHECK((*hosts)[0].wait(20) == 0);
+  if (run.alone) CHECK(run.alone->wait(20) == 0);
+  if (run.hosts) CHECK((*run.hosts)[0].wait(20) == 0);
 }
 
 TEST_CASE("actor.report names wrong arguments, and drops series over its limit") {

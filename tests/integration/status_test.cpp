@@ -1,30 +1,11 @@
 // `actorhost status` and `top` on runs of this machine and of other machines.
 
-#include <nlohmann/json.hpp>
-
-#include "tests/integration/jobs.hpp"
+#include "tests/integration/observer.hpp"
 #include "tests/test.hpp"
 
 using nlohmann::json;
 
 namespace {
-
-/// The output of `status --json` once `condition` holds for it.
-json status_when(const JobFolder& folder, const Words& words, const std::function<bool(const json&)>& condition) {
-  json state;
-  std::string description;
-  const bool reached = wait_until(
-      [&] {
-        const Finished viewed = folder.run(with(with({"status"}, words), {"--json"}));
-        description = viewed.description;
-        state = json::parse(viewed.out, nullptr, false);
-        return viewed.status == 0 && state.is_object() && condition(state);
-      },
-      20);
-  INFO(description);
-  REQUIRE(reached);
-  return state;
-}
 
 double sum_in(const json& state, const std::string& section, const std::string& name) {
   double sum = 0;
@@ -45,7 +26,7 @@ TEST_CASE("status shows the computing nodes and the awaited nodes, in threads, p
   for (const Words& place : {Words{"-n", "3"}, Words{"-n", "3", "--isolate"}}) {
     const std::string file = "done" + std::to_string(place.size());
     Process run = folder->start(with(place, {"jobs/status.lua", "computing", file}));
-    const json state = status_when(
+    const json state = state_when(
         *folder, {}, [](const json& s) { return count_in(s, "cause", "collective") == 2 && s.contains("collective"); });
     CHECK(state["collective"]["missing"] == json({2}));
     CHECK(state["run"]["job"] == "status.lua");
@@ -59,12 +40,12 @@ TEST_CASE("status shows the computing nodes and the awaited nodes, in threads, p
     CHECK(run.wait(20) == 0);
   }
   Hosts hosts(*folder, 3, {"-n", "2", "jobs/status.lua", "computing", "done"});
-  const json state = status_when(*folder, {"--attach", hosts.endpoint()},
-                                 [](const json& s) { return count_in(s, "cause", "collective") == 5; });
+  const json state = state_when(*folder, {"--attach", hosts.endpoint()},
+                                [](const json& s) { return count_in(s, "cause", "collective") == 5; });
   CHECK(state["collective"]["missing"].size() == 1);
   CHECK(state["hosts"].size() == 3);
   CHECK(state["run"]["size"] == 6);
-  (void)status_when(*folder, {"--attach"}, [](const json& s) { return count_in(s, "cause", "collective") == 5; });
+  (void)state_when(*folder, {"--attach"}, [](const json& s) { return count_in(s, "cause", "collective") == 5; });
   {
     Process second = folder->start({"-n", "1", "jobs/status.lua", "computing", "never"});
     Finished several;
@@ -74,8 +55,8 @@ TEST_CASE("status shows the computing nodes and the awaited nodes, in threads, p
   // The host with the computing worker is spared: without it the others' call, and with it the run, would end.
   const std::string computes = state["nodes"].back()["host"];
   hosts[computes.ends_with(":" + std::to_string(hosts[1].pid())) ? 2 : 1].signal(SIGKILL);
-  const json after = status_when(*folder, {"--attach", hosts.endpoint()},
-                                 [](const json& s) { return count_in(s, "state", "lost") == 2; });
+  const json after = state_when(*folder, {"--attach", hosts.endpoint()},
+                                [](const json& s) { return count_in(s, "state", "lost") == 2; });
   CHECK(after["run"]["size"] == 4);
   const Ended shown(folder->run({"status", "--attach", hosts.endpoint()}));
   CHECK_THAT(shown.out, Contains("2 lost") && Contains("lost: "));
@@ -97,7 +78,7 @@ TEST_CASE("status reports the reason when it cannot attach") {
     CHECK(wrong.status == 2);
   }
   Process run = folder.start({"-n", "1", "jobs/status.lua", "computing", "done"});
-  (void)status_when(folder, {}, [](const json& s) { return count_in(s, "state", "computing") == 1; });
+  (void)state_when(folder, {}, [](const json& s) { return count_in(s, "state", "computing") == 1; });
   folder.write("token", "this is another token than theirs");
   std::filesystem::permissions(folder.path() / "token", std::filesystem::perms::owner_read);
   const Finished refused = folder.run({"status", "--token-file", "token"});
@@ -112,18 +93,8 @@ TEST_CASE("status reports the reason when it cannot attach") {
 TEST_CASE("the sums of a run's state agree in threads, processes and hosts: steps, updates, keys, links, waits") {
   const JobFolder folder;
   const std::string place = GENERATE(from_range(places()));
-  const Words words = {"--servers", "2", "jobs/status.lua", "steps", "done", "0", "7"};
-  std::unique_ptr<Hosts> hosts;
-  std::unique_ptr<Process> run;
-  Words where;
-  if (place == "hosts") {
-    hosts = std::make_unique<Hosts>(folder, 3, with({"-n", "1"}, words));
-    where = {"--attach", hosts->endpoint()};
-  } else {
-    run = std::make_unique<Process>(
-        folder.start(with(place == "isolate" ? Words{"-n", "3", "--isolate"} : Words{"-n", "3"}, words)));
-  }
-  const json state = status_when(folder, where, [](const json& s) { return count_in(s, "what", "sleep") == 3; });
+  PlacedRun run(folder, place, {"--servers", "2", "jobs/status.lua", "steps", "done", "0", "7"});
+  const json state = state_when(folder, run.attach(), [](const json& s) { return count_in(s, "what", "sleep") == 3; });
   INFO(state.dump(1));
   const double steps = sum_in(state, "nodes", "step");
   CHECK(steps >= 21);
@@ -152,8 +123,7 @@ TEST_CASE("the sums of a run's state agree in threads, processes and hosts: step
     CHECK(link["sent"].get<double>() == Approx(other["received"].get<double>()).margin(20'000));
   }
   folder.write("done", "");
-  if (run) CHECK(run->wait(20) == 0);
-  if (hosts) CHECK(hosts->wait(20) == std::vector<int>{0, 0, 0});
+  CHECK(run.ends_well());
 }
 
 TEST_CASE("only the straggler that --inject slows by sleeping is marked") {
@@ -161,7 +131,7 @@ TEST_CASE("only the straggler that --inject slows by sleeping is marked") {
   Process run =
       folder.start({"-n", "3", "--inject", "straggler=0.34:6x", "jobs/status.lua", "steps", "done", "0.01", "1e9"});
   // On a busy machine another worker is the straggler for a while.
-  const json state = status_when(folder, {}, [](const json& s) {
+  const json state = state_when(folder, {}, [](const json& s) {
     if (sum_in(s, "nodes", "step") <= 20) return false;
     const auto right = [](const json& node) {
       return node.value("straggler", false) == (node["role"] == "worker" && node["slept"].get<double>() > 0);
@@ -176,14 +146,13 @@ TEST_CASE("only the straggler that --inject slows by sleeping is marked") {
 TEST_CASE("a late joiner has the same number of collectives as the others, so no worker waits for it") {
   const JobFolder folder;
   const FreePort port;
-  const Words words = {"-n",   "1",   "--nnodes", "1:2", "--rdzv-endpoint", port.endpoint(), "jobs/status.lua",
-                       "late", "done"};
+  const Words words = elastic(port, "1:2", {"-n", "1", "jobs/status.lua", "late", "done"});
   Process first = folder.start(words);
   INFO(first.describe());
   REQUIRE(first.wait_for_output("begun", 20));
   Process second = folder.start(words);
-  const json state = status_when(folder, {"--attach", port.endpoint()},
-                                 [](const json& s) { return count_in(s, "what", "sleep") == 2; });
+  const json state = state_when(folder, {"--attach", port.endpoint()},
+                                [](const json& s) { return count_in(s, "what", "sleep") == 2; });
   INFO(state.dump(1));
   CHECK(state["nodes"][0]["calls"] == state["nodes"][1]["calls"]);
   CHECK(state["nodes"][0]["calls"].get<int>() > 6);
@@ -235,7 +204,7 @@ TEST_CASE("status shows the worker that peers wait for, under rules with and wit
       for (const json& node : s["nodes"]) long_ones += node.contains("for") && node.value("since", 0.0) > 2 ? 1U : 0U;
       return long_ones == 2 && count_in(s, "for", json({2})) == 2;
     };
-    const json state = status_when(folder, {}, is_settled);
+    const json state = state_when(folder, {}, is_settled);
     CHECK(count_in(state, "cause", "peer") == 2);
     if (rule != "asp") {
       const json waiting = state["barrier"][0]["waiting"];
