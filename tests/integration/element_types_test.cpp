@@ -18,9 +18,7 @@ TEST_CASE("engines carry every element type, and name the types that they do not
 }
 
 TEST_CASE("the parameter server refuses integer tensors as values, but not within a table") {
-  const Finished run = JobFolder().run({"-n", "1", "--log-level", "error", "jobs/element_types_param.lua"}, 60);
-  INFO(run.description);
-  CHECK(run.status == 1);
+  const Ended run(JobFolder().run({"-n", "1", "--log-level", "error", "jobs/element_types_param.lua"}, 60), 1);
   CHECK(run.out == "int64\n");
   CHECK_THAT(run.err, Catch::Contains("expected a tensor of float32 or float64, which updates are computed with, got "
                                       "int64; convert it with t:to('float32')"));

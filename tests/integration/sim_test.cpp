@@ -38,9 +38,7 @@ TEST_CASE("a rule file beside the classic rules gives a table with a row for eac
     all.insert(all.end(), {"--csv", file, "-j", jobs});
     return sim(dir, all);
   };
-  const Finished one = with("one.csv", "1");
-  INFO(one.description);
-  REQUIRE(one.status == 0);
+  const Ended one(with("one.csv", "1"));
   CHECK_THAT(one.out, Contains("rules/median.lua") && Contains("pssp:10:4") && Contains("±"));
   std::vector<std::string> rows;
   for (const std::string& line : lines_of(read_text(dir / "one.csv"))) {
@@ -51,28 +49,22 @@ TEST_CASE("a rule file beside the classic rules gives a table with a row for eac
              Catch::StartsWith("barrier,repeat,seed,nodes,time,mean_step,sd_step,min_step,max_step,checks,messages"));
   CHECK_THAT(rows[1], Catch::StartsWith("rules/median.lua,1,1,40,40,"));
   CHECK_THAT(rows[18], Catch::StartsWith("pssp:10:4,3,3,40,40,"));
-  const Finished three = with("three.csv", "3");
-  INFO(three.description);
-  REQUIRE(three.status == 0);
+  const Ended three(with("three.csv", "3"));
   CHECK(read_text(dir / "three.csv") == read_text(dir / "one.csv"));
 }
 
 TEST_CASE("composed rules around a rule file are simulated too") {
   const TempDir dir;
   dir.write("med.lua", kMedian);
-  const Finished run = sim(dir, {"--barrier", "sample:{b}:med.lua,delay_bounded:0.5:med.lua", "--sweep", "b=1,4",
-                                 "--nodes", "9", "--csv", "out.csv"});
-  INFO(run.description);
-  REQUIRE(run.status == 0);
+  const Ended run(sim(dir, {"--barrier", "sample:{b}:med.lua,delay_bounded:0.5:med.lua", "--sweep", "b=1,4", "--nodes",
+                            "9", "--csv", "out.csv"}));
   CHECK_THAT(read_text(dir / "out.csv"), Contains("# file=med.lua ") && Contains("\nsample:4:med.lua,") &&
                                              Contains("\ndelay_bounded:0.5:med.lua,"));
 }
 
 TEST_CASE("a table written to something other than a regular file is written in place") {
   const TempDir dir;
-  const Finished out = sim(dir, {"--barrier", "bsp", "--nodes", "3", "--time", "5", "--csv", "-"});
-  INFO(out.description);
-  REQUIRE(out.status == 0);
+  const Ended out(sim(dir, {"--barrier", "bsp", "--nodes", "3", "--time", "5", "--csv", "-"}));
   CHECK_THAT(out.out, Contains("\nbarrier,repeat,seed") && Contains("\nbsp,1,1,3,5,"));
   CHECK_THAT(out.out, !Contains("mean step"));  // the summary would be in the way
   const std::string fifo = (dir / "pipe").string();
@@ -102,9 +94,7 @@ TEST_CASE("an interrupted sweep leaves its rows beside the table, and resumes fr
   REQUIRE(lines_of(before).size() > 15);
   auto resumed = std::vector<std::string>(args.begin() + 1, args.end());
   resumed.emplace_back("--resume");
-  const Finished rest = sim(dir, resumed, 60);
-  INFO(rest.description);
-  REQUIRE(rest.status == 0);
+  const Ended rest(sim(dir, resumed, 60));
   CHECK_FALSE(std::filesystem::exists(dir / "out.csv.part"));
   CHECK(read_text(dir / "out.csv").starts_with(before.substr(0, before.rfind('\n') + 1)));
   resumed.pop_back();
@@ -128,9 +118,7 @@ TEST_CASE("a sweep does not resume with another rule, nor with damaged rows") {
   REQUIRE(sim(dir, resumed).status == 0);
   CHECK(read_text(dir / "out.csv") == whole);
   dir.write("rule.lua", "return function(view) return view.step <= view:min() end\n");
-  const Finished other = sim(dir, resumed);
-  INFO(other.description);
-  CHECK(other.status == 2);
+  const Ended other(sim(dir, resumed), 2);
   CHECK_THAT(other.err, Contains("belongs to another sweep"));
   CHECK(read_text(dir / "out.csv") == whole);
 }
@@ -150,9 +138,7 @@ TEST_CASE(
                                     "--csv",          file,      "--resume"};
   };
   for (const char* jobs : {"1", "2"}) {
-    const Finished run = sim(dir, args("out.csv", jobs));
-    INFO(run.description);
-    REQUIRE(run.status == 0);
+    const Ended run(sim(dir, args("out.csv", jobs)));
     const std::string table = read_text(dir / "out.csv");
     for (const char* name : {"rules/inner", "rules/deep/init", "lib/bound"}) {
       CHECK_THAT(table, Contains("# file=" + std::string(name) + ".lua "));
@@ -161,17 +147,13 @@ TEST_CASE(
   for (const char* name : {"rules/inner.lua", "rules/deep/init.lua", "lib/bound.lua"}) {
     const std::string before = read_text(dir / name);
     dir.write(name, before + " -- edited");
-    const Finished run = sim(dir, args("out.csv", "1"));
-    INFO(run.description);
-    CHECK(run.status == 2);
+    const Ended run(sim(dir, args("out.csv", "1")), 2);
     CHECK_THAT(run.err, Contains("belongs to another sweep"));
     dir.write(name, before);
   }
   CHECK(sim(dir, args("out.csv", "1")).status == 0);
   dir.write("rules/inner.lua", "return function(");
-  const Finished broken = sim(dir, args("other.csv", "2"));
-  INFO(broken.description);
-  CHECK(broken.status == 1);
+  const Ended broken(sim(dir, args("other.csv", "2")), 1);
   CHECK_THAT(broken.err, Contains("module 'inner' does not load: rules/inner.lua:1"));
 }
 
@@ -198,10 +180,9 @@ TEST_CASE("a misbehaving rule ends the simulation with its name and its fault") 
     dir.write("rule.lua", bad.text);
     for (const char* jobs : {"1", "2"}) {
       const bool hangs = std::string(bad.expected).find("within 0.2 s") != std::string::npos;
-      const Finished run =
-          sim(dir, {"rule.lua", "--nodes", "5", "--repeat", "2", "-j", jobs, "--rule-timeout", hangs ? "0.2" : "30"});
-      INFO(run.description);
-      CHECK(run.status == 1);
+      const Ended run(
+          sim(dir, {"rule.lua", "--nodes", "5", "--repeat", "2", "-j", jobs, "--rule-timeout", hangs ? "0.2" : "30"}),
+          1);
       CHECK_THAT(run.err, Contains(bad.expected));
       CHECK_THAT(run.err, !Contains("stdlib/") && !Contains("scripts/") && !Contains("interrupted"));
     }
@@ -247,18 +228,14 @@ TEST_CASE("an invalid command line exits with 2") {
       {{"--paper", "lab", "--repeat", "0"}, "--repeat wants a number"},
   };
   for (const auto& [args, expected] : cases) {
-    const Finished run = sim(dir, args);
-    INFO(run.description);
-    CHECK(run.status == 2);
+    const Ended run(sim(dir, args), 2);
     CHECK_THAT(run.err, Contains(expected));
   }
 }
 
 TEST_CASE("the experiments of the literature produce their plots, tables and a page with all of them") {
   const TempDir dir;
-  const Finished run = sim(dir, {"--paper", "lab", "--repeat", "1", "--seed", "3", "-j", "2"}, 100);
-  INFO(run.description);
-  REQUIRE(run.status == 0);
+  const Ended run(sim(dir, {"--paper", "lab", "--repeat", "1", "--seed", "3", "-j", "2"}, 100));
   const std::string page = read_text(dir / "lab/index.html");
   size_t plots = 0;
   for (size_t at = page.find("<img src=\""); at != std::string::npos; at = page.find("<img src=\"", at + 1)) {
@@ -295,10 +272,8 @@ TEST_CASE("an output file that is a link remains a link, even without its target
   const std::vector<std::string> kinds = {"csv", "json", "svg"};
   for (const std::string& kind : kinds) std::filesystem::create_symlink("data/" + kind, dir / kind);
   for (int i = 0; i < 2; ++i) {  // the second time the targets exist
-    const Finished run =
-        sim(dir, {"--barrier", "bsp", "--nodes", "3", "--time", "3", "--csv", "csv", "--json", "json", "--svg", "svg"});
-    INFO(run.description);
-    REQUIRE(run.status == 0);
+    const Ended run(sim(
+        dir, {"--barrier", "bsp", "--nodes", "3", "--time", "3", "--csv", "csv", "--json", "json", "--svg", "svg"}));
     for (const std::string& kind : kinds) {
       INFO(kind);
       CHECK(std::filesystem::is_symlink(dir / kind));
@@ -307,9 +282,7 @@ TEST_CASE("an output file that is a link remains a link, even without its target
     }
   }
   std::filesystem::create_symlink("nowhere/csv", dir / "lost");
-  const Finished lost = sim(dir, {"--barrier", "bsp", "--nodes", "3", "--time", "3", "--csv", "lost"});
-  INFO(lost.description);
-  CHECK(lost.status == 2);
+  const Ended lost(sim(dir, {"--barrier", "bsp", "--nodes", "3", "--time", "3", "--csv", "lost"}), 2);
   CHECK_THAT(lost.err, Contains("No such file"));
   CHECK(std::filesystem::is_symlink(dir / "lost"));
 }
@@ -331,9 +304,7 @@ TEST_CASE("an unwritable summary is an error") {
 TEST_CASE("a run without remaining nodes is noted beside the table") {
   const TempDir dir;
   for (const char* jobs : {"1", "2"}) {
-    const Finished run = sim(dir, {"--barrier", "bsp", "--nodes", "4", "--churn", "0:1", "--repeat", "2", "-j", jobs});
-    INFO(run.description);
-    CHECK(run.status == 0);
+    const Ended run(sim(dir, {"--barrier", "bsp", "--nodes", "4", "--churn", "0:1", "--repeat", "2", "-j", jobs}));
     CHECK_THAT(run.err, Contains("bsp: no node was left at the end of 2 of 2 runs") &&
                             Contains("the last node disappeared at "));
   }
@@ -345,16 +316,12 @@ TEST_CASE("a recorded run is simulated under its own rule and under others") {
   double percent = 100;
   // The goal is 10 on a quiet machine; a machine that stalls for a moment measures something else.
   for (int attempt = 0; attempt < 4 && std::abs(percent) >= 20; ++attempt) {
-    const Finished job = run_program(actorhost_binary(),
-                                     {"-n", "4", "--seed", "1", "--seconds", "2", "--barrier", "ssp:2", "--record",
-                                      "run.csv", "--inject", "delay=exp(0.03),straggler=0.25:3x", "--no-progress",
-                                      (source_dir() / "tests/integration/jobs/sim.lua").string()},
-                                     60, options);
-    INFO(job.description);
-    REQUIRE(job.status == 0);
-    const Finished run = sim(dir, {"--replay", "run.csv", "--barrier", "ssp:2,asp"});
-    INFO(run.description);
-    REQUIRE(run.status == 0);
+    const Ended job(run_program(actorhost_binary(),
+                                {"-n", "4", "--seed", "1", "--seconds", "2", "--barrier", "ssp:2", "--record",
+                                 "run.csv", "--inject", "delay=exp(0.03),straggler=0.25:3x", "--no-progress",
+                                 (source_dir() / "tests/integration/jobs/sim.lua").string()},
+                                60, options));
+    const Ended run(sim(dir, {"--replay", "run.csv", "--barrier", "ssp:2,asp"}));
     CHECK_THAT(run.out, Contains("recorded: ssp:2, 4 workers"));
     const std::string after = run.out.substr(run.out.find("simulated under the same rule: "));
     percent = std::stod(after.substr(after.find(", ") + 2));
