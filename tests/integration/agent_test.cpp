@@ -28,11 +28,7 @@ TEST_CASE("an agent in an empty folder receives the job, its modules and its rul
   Process coordinator = start_in(folder, "job",
                                  {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--node-rank", "0",
                                   "--barrier", "rules/mine.lua:mine", "job.lua", "one", "two"});
-  const auto code = coordinator.wait(20);
-  const auto agents = agent.wait(20);
-  INFO(coordinator.describe() << agent.describe());
-  CHECK(code == 0);
-  CHECK(agents == 0);
+  const Ended both({coordinator, agent}, 20);
   CHECK(count_of(agent.err(), "hello 5") == 2);
   CHECK(coordinator.out() + agent.out() == "sum of 3 workers: 15, args: one two\n");
   CHECK(std::filesystem::is_empty(folder.path() / "empty"));
@@ -85,11 +81,7 @@ TEST_CASE("a host whose copy of a module differs is refused") {
   Process coordinator = start_in(folder, "job", words);
   REQUIRE(coordinator.wait_for_output("info] seed", 20));
   Process other = start_in(folder, "other", words);
-  const auto code = coordinator.wait(20);
-  const auto others = other.wait(20);
-  INFO(coordinator.describe() << other.describe());
-  CHECK(code == 1);
-  CHECK(others == 1);
+  const Ended both({coordinator, other}, 20, 1);
   CHECK_THAT(other.err(), Contains("differs from the coordinator's"));
   CHECK(count_of(line_after(other.err(), "actorhost: "), "module 'words'") == 1);
   CHECK_THAT(coordinator.err(), Contains("module 'words'"));
@@ -105,11 +97,7 @@ TEST_CASE("a host without a module receives it from the coordinator") {
   Process coordinator = start_in(folder, "job", words);
   REQUIRE(coordinator.wait_for_output("info] seed", 20));
   Process other = start_in(folder, "bare", words);
-  const auto code = coordinator.wait(20);
-  const auto others = other.wait(20);
-  INFO(coordinator.describe() << other.describe());
-  CHECK(code == 0);
-  CHECK(others == 0);
+  const Ended both({coordinator, other}, 20);
   CHECK_THAT(other.err(), Contains("hello 5"));
 }
 

@@ -69,8 +69,7 @@ TEST_CASE("a fourth host of 1:3 is refused") {
     REQUIRE(hosts.back().wait_for_output("worker " + std::to_string(i) + " works.", 20));
   }
   Process fourth = folder.start(words);
-  CHECK(fourth.wait(20) == 3);
-  INFO(fourth.describe());
+  const Ended ended({fourth}, 20, 3);
   CHECK_THAT(fourth.err(), Contains("refused by the coordinator"));
   CHECK(hosts[0].running());
 }

@@ -29,9 +29,7 @@ TEST_CASE("when the coordinator is killed the other hosts exit with 3 and name s
   hosts[0].signal(SIGKILL);
   const double killed = now();
   for (const size_t host : {1, 2}) {
-    const auto status = hosts[host].wait(20);
-    INFO(hosts[host].describe());
-    CHECK(status == 3);
+    const Ended ended({hosts[host]}, 20, 3);
     CHECK_THAT(hosts[host].err(), Contains("server 0") && Contains(hosts.endpoint()));
   }
   CHECK(now() - killed < 5 * patience());
@@ -46,8 +44,7 @@ TEST_CASE("when the coordinator is killed the other hosts end even while their L
   REQUIRE(hosts[1].wait_for_output("spins", 20));
   hosts[0].signal(SIGKILL);
   const double killed = now();
-  CHECK(hosts[1].wait(20) == 3);
-  INFO(hosts[1].describe());
+  const Ended ended({hosts[1]}, 20, 3);
   CHECK(now() - killed < 5 * patience());
 }
 
@@ -71,8 +68,7 @@ TEST_CASE("an isolated worker that dies before the run has started ends its host
   while (second == 0 && now() < give_up) std::istringstream(read_text(list)) >> first >> second;
   REQUIRE(second != 0);
   ::kill(second, SIGKILL);
-  CHECK(run.wait(10) == 3);
-  INFO(run.describe());
+  const Ended ended({run}, 10, 3);
   CHECK(run.err().find("local node 1 (process " + std::to_string(second) +
                        ") was killed by signal 9 before the run had started") != std::string::npos);
   CHECK(names_in(sockets).empty());

@@ -16,9 +16,7 @@ void check_interrupt(const JobFolder& folder, const Words& flags, const std::str
   REQUIRE(run.wait_for_output("works\n", 20));
   run.signal(SIGINT);
   const double interrupted = now();
-  const auto status = run.wait(20);
-  INFO(run.describe());
-  CHECK(status == 130);
+  const Ended ended({run}, 20, 130);
   CHECK(now() - interrupted < 2.5 * patience());
   CHECK(count_of(run.err(), "actorhost: ") == 1);
   CHECK_THAT(run.err(), Contains("actorhost: interrupted\n"));
@@ -76,8 +74,7 @@ TEST_CASE("the checkpoints of an interrupted run are complete and the next run r
   Process run = folder.start(with(flags, {"--checkpoint", "saved", kJobs, "endless"}));
   REQUIRE(run.wait_for_match("checkpoint saved/\\S+ at \\d+ updates(?:.|\n)*checkpoint saved/", 20));
   run.signal(SIGINT);
-  CHECK(run.wait(20) == 130);
-  INFO(run.describe());
+  const Ended ended({run}, 20, 130);
   const std::string log = run.err();
   long last = 0;
   const std::regex written("checkpoint saved/\\S+ at (\\d+) updates\n");

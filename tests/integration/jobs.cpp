@@ -61,6 +61,28 @@ Ended::Ended(Finished run, std::optional<int> wanted)
   CHECK(status == wanted);
 }
 
+namespace {
+
+Finished end_of_all(const std::vector<std::reference_wrapper<Process>>& runs, double seconds,
+                    std::optional<int> wanted) {
+  Finished all{wanted, {}, {}, {}};
+  for (Process& run : runs) {
+    const auto status = run.wait(seconds);
+    if (status != wanted) all.status = status;
+  }
+  for (const Process& run : runs) {
+    all.out += run.out();
+    all.err += run.err();
+    all.description += run.describe();
+  }
+  return all;
+}
+
+}  // namespace
+
+Ended::Ended(const std::vector<std::reference_wrapper<Process>>& runs, double seconds, std::optional<int> wanted)
+    : Ended(end_of_all(runs, seconds, wanted), wanted) {}
+
 Hosts::Hosts(const JobFolder& folder, size_t count, const Words& words) {
   const Words meeting = {"--nnodes", std::to_string(count), "--rdzv-endpoint", port_.endpoint()};
   for (size_t i = 0; i < count; ++i) {

@@ -52,11 +52,13 @@ class CertificateFolder : public JobFolder {
   explicit CertificateFolder(const std::string& names);
 };
 
-/// A completed run whose exit status must be `status`. During its lifetime, each failing check prints the command and
+/// A completed run whose exit status must be `wanted`. During its lifetime, each failing check prints the command and
 /// output of the run.
 class Ended : public Finished {
  public:
   explicit Ended(Finished run, std::optional<int> wanted = 0);
+  /// Waits for the end of several programs, whose exit status must be `wanted` each. The output is that of all.
+  Ended(const std::vector<std::reference_wrapper<Process>>& runs, double seconds, std::optional<int> wanted = 0);
 
  private:
   Catch::ScopedMessage info_;

@@ -73,8 +73,7 @@ TEST_CASE("a late joiner that is lost while it waits is not admitted") {
   REQUIRE(second.wait_for_output("has joined late", 20));
   REQUIRE(first.wait_for_output("rank 0: seen", 20));
   second.signal(SIGKILL);
-  CHECK(first.wait(30) == 0);
-  INFO(first.describe());
+  const Ended ended({first}, 30);
   CHECK(first.out() == "0\t1\n");
 }
 

@@ -43,9 +43,7 @@ TEST_CASE("a sort without memory reports the requested size") {
   const JobFolder folder;
   Process run =
       start_limited(folder, "ulimit -v 1100000", {"-n", "1", "--memory", "8G", "jobs/mapreduce_room.lua", "wide"});
-  const auto status = run.wait(60);
-  INFO(run.describe());
-  CHECK(status == 1);
+  const Ended ended({run}, 60, 1);
   CHECK_THAT(run.err(), Contains("out of memory: ") && Contains(" bytes were requested"));
 }
 #endif

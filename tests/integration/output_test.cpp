@@ -30,8 +30,7 @@ TEST_CASE("printed lines arrive while the script sleeps, and Ctrl-C ends its sle
   Process run = folder.start(words);
   CHECK(run.wait_for_output("line 100\n", 20));
   run.signal(SIGINT);
-  CHECK(run.wait(10) == 130);
-  INFO(run.describe());
+  const Ended ended({run}, 10, 130);
   CHECK(count_of(run.out(), "line ") == 100);
   CHECK(count_of(run.out(), "slept") == 0);
 }

@@ -138,9 +138,7 @@ TEST_CASE("a killed worker leaves the trace with its step open") {
   const Folder folder;
   Process run = folder.start({"-n", "3", "--isolate", "--record", "trace.csv", "jobs/record.lua", "stays"});
   ::kill(process_of(run, "stays"), SIGKILL);
-  const auto status = run.wait(20);
-  INFO(run.describe());
-  REQUIRE(status == 0);
+  const Ended ended({run}, 20);
   const std::string shown = folder.show();
   INFO(shown);
   CHECK_THAT(shown, Contains("note nil\n") && Contains("mean step 5.00"));
@@ -215,9 +213,7 @@ TEST_CASE("only the coordinator uses --record") {
   Process first = folder.start(with(meeting, {"trace.csv", "jobs/record.lua", "job"}));
   REQUIRE(first.wait_for_output("info] seed", 20));
   Process second = folder.start(with(meeting, {"missing/trace.csv", "jobs/record.lua", "job"}));
-  CHECK(first.wait(20) == 0);
-  CHECK(second.wait(20) == 0);
-  INFO(first.describe() << second.describe());
+  const Ended both({first, second}, 20);
   CHECK_THAT(folder.show(), Contains("2 workers, 10 completed"));
 }
 

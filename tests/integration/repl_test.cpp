@@ -118,8 +118,7 @@ TEST_CASE("consoles attached to a run read and change its globals, and the run c
                                  "-e", ":stages", "-e", ":stats -i 0.05 -c 2", "-e", ":log", "-e", ":help param.run"}));
   CHECK_THAT(viewed.out, Contains("repl.lua") && Contains("steps/s") && Contains("param.run(run)"));
   folder.write("done", "");
-  INFO(run.describe());
-  CHECK(run.wait(20) == 0);
+  const Ended ended({run}, 20);
   CHECK_THAT(run.out(), Contains("left: this"));
 }
 
@@ -180,8 +179,7 @@ TEST_CASE("an attached console reports the end of its run, and exits with its co
     REQUIRE(wait_until([&] { return folder.run({"status"}).out.find("in chunk") != std::string::npos; }, 20));
     folder.write(job + ".done", "");
     console.signal(SIGINT);  // ends the chunk; the run continues to its end
-    INFO(console.describe());
-    CHECK(console.wait(20) == 1);
+    const Ended ended({console}, 20, 1);
     CHECK_THAT(console.err(), Contains("interrupted"));
     CHECK(run.wait(20) == (job == "waiting" ? 0 : 1));
   }
@@ -190,8 +188,7 @@ TEST_CASE("an attached console reports the end of its run, and exits with its co
   Process console(actorhost_binary(), {"repl", "--attach", "-e", ":stats -i 0.1 -c 1000"}, folder.options());
   REQUIRE(console.wait_for_output("steps/s", 20));
   folder.write("ends", "");
-  INFO(console.describe());
-  CHECK(console.wait(20) == 1);
+  const Ended ended({console}, 20, 1);
   CHECK_THAT(console.err(), Contains("the run has ended: ") && Contains("it ends badly"));
 }
 
@@ -242,9 +239,7 @@ TEST_CASE("Ctrl-C ends a console whose chunk is in a call that does not return, 
   REQUIRE(console.wait_for_output("begun", 20));
   console.signal(SIGINT);
   const double interrupted = now();
-  const auto status = console.wait(20);
-  INFO(console.describe());
-  CHECK(status == 130);
+  const Ended ended({console}, 20, 130);
   CHECK(now() - interrupted < 6 * patience());
   CHECK_THAT(console.err(), Contains("rank 0") && Contains("still run") && Contains("not return"));
   CHECK(console.out().find("next") == std::string::npos);
@@ -257,9 +252,7 @@ TEST_CASE("Ctrl-C detaches a console from a chunk in a call that does not return
   Process console = folder.start({"repl", "--attach", "-e", kBacktracks});
   REQUIRE(console.wait_for_output("begun", 20));
   console.signal(SIGINT);
-  const auto status = console.wait(20);
-  INFO(console.describe());
-  CHECK(status == 130);
+  const Ended ended({console}, 20, 130);
   CHECK_THAT(console.err(), Contains("rank 0 still runs the chunk, in a call that does not return"));
   const Ended other(folder.run({"repl", "--attach", "--on", "1", "-e", "40 + 2"}));
   CHECK(other.out == "42\n");
@@ -299,6 +292,5 @@ TEST_CASE("a client with only the reading token observes a run, and the run refu
   CHECK_THAT(host.err, Contains("it holds a reading token, which only permits observing a run"));
   std::filesystem::rename(folder.path() / "kept", token);
   folder.write("done", "");
-  INFO(run.describe());
-  CHECK(run.wait(20) == 0);
+  const Ended ended({run}, 20);
 }

@@ -95,10 +95,7 @@ TEST_CASE("a run whose first address has an unknown name is joined at a further 
   REQUIRE(coordinator.wait_for_output("info] seed", 20));
   Process late =
       names.start({"-n", "1", "--nnodes", "2", "--rdzv-endpoint", "pod-0.mesh:1," + port.endpoint(), "job.lua"});
-  const auto code = coordinator.wait(30), other = late.wait(30);
-  INFO(coordinator.describe() << late.describe());
-  CHECK(code == 0);
-  CHECK(other == 0);
+  const Ended both({coordinator, late}, 30);
 }
 
 TEST_CASE("a name still unknown after --start-timeout is reported with a remedy") {
@@ -110,8 +107,7 @@ TEST_CASE("a name still unknown after --start-timeout is reported with a remedy"
   const double begun = now();
   Process run = names.start(with(words, {}).front() == "agent" ? with(words, {"--start-timeout", "1.5"})
                                                                : with({"--start-timeout", "1.5"}, words));
-  CHECK(run.wait(20) == 3);
-  INFO(run.describe());
+  const Ended ended({run}, 20, 3);
   CHECK(now() - begun > 1.4);
   CHECK_THAT(run.err(), Contains("the name \"pod-0.mesh\" cannot be resolved: ") &&
                             Contains("retried for 1.5 s (--start-timeout)") && Contains("give an address"));

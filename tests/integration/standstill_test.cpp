@@ -46,8 +46,7 @@ TEST_CASE("a run does not wait for a stopped isolated worker, and leaves nothing
   ::kill(workers[1], SIGSTOP);
   REQUIRE(run.wait_for_output("rank 0: worker 1 lost, now 2", 20));
   folder.write("finish", "");
-  CHECK(run.wait(20) == 0);
-  INFO(run.describe());
+  const Ended ended({run}, 20);
   CHECK(run.out() == "ended with 2 workers\n");
   for (const pid_t worker : workers) CHECK(ends_within(worker, 5));
 }
@@ -91,17 +90,14 @@ TEST_CASE("when the coordinator is stopped the others exit with 3 and name it, a
   hosts[0].signal(SIGSTOP);
   const double stopped = now();
   for (const size_t host : {1, 2}) {
-    const auto status = hosts[host].wait(20);
-    INFO(hosts[host].describe());
-    CHECK(status == 3);
+    const Ended ended({hosts[host]}, 20, 3);
     CHECK_THAT(hosts[host].err(), Contains("actorhost: lost server 0") && Contains(hosts.endpoint()));
     CHECK_THAT(hosts[host].err(), Contains("no heartbeat") && Contains("--resume"));
   }
   CHECK(now() - stopped < 5 * patience());
   hosts[0].signal(SIGCONT);
   const double woken = now();
-  CHECK(hosts[0].wait(20) == 3);
-  INFO(hosts[0].describe());
+  const Ended ended({hosts[0]}, 20, 3);
   CHECK(now() - woken < 5 * patience());
   CHECK_THAT(hosts[0].err(), Contains("did not run") && Contains("--resume"));
 }
@@ -114,8 +110,7 @@ TEST_CASE("a run stopped as a whole continues without effect") {
   CHECK_FALSE(run.wait(4 / patience()).has_value());
   run.signal_group(SIGCONT);
   folder.write("finish", "");
-  CHECK(run.wait(20) == 0);
-  INFO(run.describe());
+  const Ended ended({run}, 20);
   CHECK(run.out() == "ended with 3 workers\n");
   CHECK(run.err().find("lost") == std::string::npos);
 }

@@ -36,8 +36,7 @@ TEST_CASE("status shows the computing nodes and the awaited nodes, in threads, p
     const Ended twice(folder->run({"top", "--count", "2", "--every", "0.1"}));
     CHECK(count_of(twice.out, "status.lua: 3 workers") == 2);
     folder->write(file, "");
-    INFO(run.describe());
-    CHECK(run.wait(20) == 0);
+    const Ended ended({run}, 20);
   }
   Hosts hosts(*folder, 3, {"-n", "2", "jobs/status.lua", "computing", "done"});
   const json state = state_when(*folder, {"--attach", hosts.endpoint()},
@@ -211,7 +210,6 @@ TEST_CASE("status shows the worker that peers wait for, under rules with and wit
     }
     CHECK_THAT(Ended(folder.run({"status"})).out, Contains("in peer.run for worker 2"));
     folder.write(file, "");
-    INFO(run.describe());
-    CHECK(run.wait(20) == 0);
+    const Ended ended({run}, 20);
   }
 }

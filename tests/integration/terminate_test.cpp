@@ -27,9 +27,7 @@ TEST_CASE("SIGTERM writes a last checkpoint of the parameter server and exits wi
   Process run = folder.start(with(flags, {"--checkpoint", "saved", kTerminateJobs, "served", barrier}));
   REQUIRE(run.wait_for_output("works\n", 20));
   run.signal(SIGTERM);
-  const auto status = run.wait(20);
-  INFO(run.describe());
-  CHECK(status == 143);
+  const Ended ended({run}, 20, 143);
   CHECK(count_of(run.err(), "actorhost: terminated\n") == 1);
   const long saved = last_saved(run.err());
   CHECK(saved >= 5);
@@ -48,8 +46,7 @@ TEST_CASE("a last checkpoint does not wait for a step that exceeds the available
   REQUIRE(run.wait_for_output("works\n", 20));
   run.signal(SIGTERM);
   const double begun = now();
-  CHECK(run.wait(20) == 143);
-  INFO(run.describe());
+  const Ended ended({run}, 20, 143);
   CHECK(now() - begun < 5 * patience());
   CHECK(last_saved(run.err()) >= (barrier == "bsp" ? 10 : 5));
 }
@@ -63,8 +60,7 @@ TEST_CASE("SIGTERM to all processes of a run, or to each of its hosts, acts once
     Process run = folder.start({"-n", "3", "--isolate", "--checkpoint", "saved", kTerminateJobs, job, how});
     REQUIRE(run.wait_for_output("works\n", 20));
     run.signal_group(SIGTERM);
-    CHECK(run.wait(20) == 143);
-    INFO(run.describe());
+    const Ended ended({run}, 20, 143);
     CHECK_THAT(run.err(), Contains("checkpoint saved/"));
     CHECK_THAT(run.err(), !Contains("lost "));
     return;
@@ -85,9 +81,7 @@ TEST_CASE("all of a job's own checkpoints are saved once more at SIGTERM") {
   Process run = folder.start(with(flags, {"--checkpoint", "saved", kTerminateJobs, "kept", ranks, "one two"}));
   REQUIRE(run.wait_for_output("works\n", 20));
   run.signal(SIGTERM);
-  const auto status = run.wait(20);
-  INFO(run.describe());
-  CHECK(status == 143);
+  const Ended ended({run}, 20, 143);
   for (const char* name : {"one", "two"}) {
     CHECK(std::filesystem::exists(folder.path() / ("saved/" + std::string(name) + "-000000000001/manifest.json")));
   }
@@ -105,9 +99,7 @@ TEST_CASE("the state of an iteration is saved once more at SIGTERM") {
   REQUIRE(run.wait_for_output("works\n", 20));
   run.signal(SIGTERM);
   const double begun = now();
-  const auto status = run.wait(20);
-  INFO(run.describe());
-  CHECK(status == 143);
+  const Ended ended({run}, 20, 143);
   CHECK(now() - begun < 5 * patience());
   CHECK(std::filesystem::exists(folder.path() / "saved/iterate-2-000000000001/manifest.json"));
 }
@@ -125,9 +117,7 @@ TEST_CASE("SIGTERM ends a run at once if it has nothing to save") {
   REQUIRE(run.wait_for_output("works\n", 20));
   run.signal(SIGTERM);
   const double begun = now();
-  const auto status = run.wait(20);
-  INFO(run.describe());
-  CHECK(status == 143);
+  const Ended ended({run}, 20, 143);
   CHECK(now() - begun < 3 * patience());
   CHECK_THAT(run.err(), Contains("actorhost: terminated\n"));
 }
@@ -143,8 +133,7 @@ TEST_CASE("a job that reaches no save ends after the grace time, or at a second 
   REQUIRE(run.wait_for_output("(--grace) for a last checkpoint", 20));
   const double begun = now();
   if (twice) run.signal(GENERATE(SIGTERM, SIGINT));
-  CHECK(run.wait(30) == 143);
-  INFO(run.describe());
+  const Ended ended({run}, 30, 143);
   CHECK(now() - begun < 8 * patience());
 }
 

@@ -29,11 +29,7 @@ TEST_CASE("hosts meet over TLS with the same command") {
   words = with(with(words, kHost), {"jobs/tls.lua"});
   Process first = folder.start(words);
   Process second = folder.start(words);
-  const auto one = first.wait(20);
-  const auto other = second.wait(20);
-  INFO(first.describe() << second.describe());
-  CHECK(one == 0);
-  CHECK(other == 0);
+  const Ended both({first, second}, 20);
   CHECK(first.out() + second.out() == "sum: 6\n");
 }
 
@@ -43,11 +39,7 @@ TEST_CASE("an agent joins over TLS without a certificate of its own") {
   Process agent =
       folder.start({"agent", "-n", "1", "--once", "--join", "tls+tcp://" + port.endpoint(), "--tls-ca", "ca.pem"});
   Process coordinator = folder.start(with(with(meeting(port), kHost), {"jobs/tls.lua"}));
-  const auto one = coordinator.wait(20);
-  const auto other = agent.wait(20);
-  INFO(coordinator.describe() << agent.describe());
-  CHECK(one == 0);
-  CHECK(other == 0);
+  const Ended both({coordinator, agent}, 20);
   CHECK(coordinator.out() + agent.out() == "sum: 6\n");
 }
 
