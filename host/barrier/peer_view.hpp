@@ -3,6 +3,7 @@
 // clocks. A sampling rule gets the states that the sampled peers have reported; any other rule gets the reported
 // minimum clock. The engine and the simulator share it. Not thread-safe.
 
+#include <cassert>
 #include <span>
 #include <vector>
 
@@ -28,10 +29,35 @@ struct PeerView {
 class PeerRuleEvaluator {
  public:
   /// `sampled`: the rule sees view.seen; else view.lowest. Otherwise as BarrierRule::decide_partly.
-  Status evaluate(BarrierRule& rule, bool sampled, const PeerView& view, Decision& out);
+  Status evaluate(BarrierRule& rule, bool sampled, const PeerView& view, Decision& out) {
+    while (reported_.size() > 0) reported_.remove(reported_.ids()[reported_.size() - 1]);
+    PartialSight sight;
+    sight.population = view.population;
+    sight.aggregates = !sampled;
+    for (const PeerState& peer : view.seen) show(peer);
+    Seen& seen = sight.seen;
+    if (sight.aggregates) {
+      seen.lowest = view.lowest;
+    } else if (reported_.size() > 0) {
+      seen.lowest = reported_.min();
+      seen.highest = reported_.max();
+    }
+    // Also shows the requesting node's own clock, unless it is among the reports.
+    if (reported_.slot(view.self.id) == kNoSlot) show(view.self);
+    reported_.request(view.self.id, view.requested);
+    slots_.clear();
+    for (const PeerState& peer : view.seen) slots_.push_back(reported_.slot(peer.id));
+    seen.slots = slots_.data();
+    seen.n = static_cast<uint32_t>(slots_.size());
+    seen.version = ++evaluations_;
+    return rule.decide_partly(reported_, reported_.slot(view.self.id), sight, view.now, out);
+  }
 
  private:
-  void show(const PeerState& peer);
+  void show(const PeerState& peer) {
+    [[maybe_unused]] const Status added = reported_.add(peer.id, peer);
+    assert(added.ok());  // the caller has checked ids and steps
+  }
 
   Progress reported_;
   std::vector<Slot> slots_;  // of the shown peers

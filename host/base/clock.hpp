@@ -4,6 +4,7 @@
 // Thread-safe; no call blocks.
 
 #include <atomic>
+#include <ctime>
 #include <limits>
 
 #include "host/base/non_copyable.hpp"
@@ -21,10 +22,17 @@ class Clock : public Interface {
 /// CLOCK_MONOTONIC.
 class SteadyClock final : public Clock {
  public:
-  double now() const noexcept override;
+  double now() const noexcept override { return read(CLOCK_MONOTONIC); }
   /// A time of at most kCoarse seconds ago. The call takes a few nanoseconds.
-  static double coarse() noexcept;
+  static double coarse() noexcept { return read(CLOCK_MONOTONIC_COARSE); }
   static constexpr double kCoarse = 0.02;
+
+ private:
+  static double read(clockid_t clock) noexcept {
+    timespec time{};
+    (void)clock_gettime(clock, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
 };
 
 /// Advances only by `set` and `advance`. Thread-safe.

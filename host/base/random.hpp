@@ -13,35 +13,6 @@
 
 namespace actorhost {
 
-class Rng : public Variates<Rng> {
- public:
-  /// Different streams of a seed are independent.
-  explicit Rng(uint64_t seed = 0, uint64_t stream = 0) noexcept;
-
-  uint64_t next() noexcept {
-    auto& s = state_;
-    const uint64_t result = std::rotl(s[0] + s[3], 23) + s[0];
-    const uint64_t t = s[1] << 17;
-    s[2] ^= s[0];
-    s[3] ^= s[1];
-    s[1] ^= s[2];
-    s[0] ^= s[3];
-    s[2] ^= t;
-    s[3] = std::rotl(s[3], 45);
-    return result;
-  }
-  /// Standard normal. Normal numbers are made in pairs: the second number of a pair is stored for the next call.
-  double normal() noexcept;
-  /// Draws min(count, n) distinct numbers of 0 .. n-1 into `out`, where n is permutation.size(). Each set of numbers is
-  /// equally likely. `permutation` must hold a permutation of 0 .. n-1; the call reorders it. O(count), no allocation.
-  void sample(std::span<uint32_t> permutation, uint32_t count, uint32_t* out) noexcept;
-
- private:
-  std::array<uint64_t, 4> state_;
-  double spare_ = 0;
-  bool has_spare_ = false;
-};
-
 /// The random numbers of one step of one node: splitmix64 from a hash of (seed, node, step). The numbers do not depend
 /// on the order of events, so a simulated node draws the same numbers under every barrier rule.
 class StepRng : public Variates<StepRng> {
@@ -58,6 +29,55 @@ class StepRng : public Variates<StepRng> {
 
  private:
   uint64_t state_;
+};
+
+class Rng : public Variates<Rng> {
+ public:
+  /// Different streams of a seed are independent.
+  explicit Rng(uint64_t seed = 0, uint64_t stream = 0) noexcept : state_{} {
+    constexpr uint64_t kStep = 0x9e3779b97f4a7c15ULL;
+    uint64_t s = StepRng::mix(seed + kStep) ^ (stream * 0xd1342543de82ef95ULL + 0x2545f4914f6cdd1dULL);
+    for (uint64_t& word : state_) word = StepRng::mix(s += kStep);
+  }
+
+  uint64_t next() noexcept {
+    auto& s = state_;
+    const uint64_t result = std::rotl(s[0] + s[3], 23) + s[0];
+    const uint64_t t = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = std::rotl(s[3], 45);
+    return result;
+  }
+  /// Standard normal. Normal numbers are made in pairs: the second number of a pair is stored for the next call.
+  double normal() noexcept {
+    has_spare_ = !has_spare_;
+    return has_spare_ ? normal_pair(spare_) : spare_;
+  }
+  /// Draws min(count, n) distinct numbers of 0 .. n-1 into `out`, where n is permutation.size(). Each set of numbers is
+  /// equally likely. `permutation` must hold a permutation of 0 .. n-1; the call reorders it. O(count), no allocation.
+  void sample(std::span<uint32_t> permutation, uint32_t count, uint32_t* out) noexcept {
+    const auto n = static_cast<uint32_t>(permutation.size());
+    if (count > n) count = n;
+    Rng rng = *this;  // a copy that the compiler keeps in registers
+    uint32_t* places = permutation.data();
+    for (uint32_t i = 0; i < count; ++i) {
+      const auto j = i + static_cast<uint32_t>(rng.below(n - i));
+      const uint32_t chosen = places[j];
+      places[j] = places[i];
+      places[i] = chosen;
+      out[i] = chosen;
+    }
+    *this = rng;
+  }
+
+ private:
+  std::array<uint64_t, 4> state_;
+  double spare_ = 0;
+  bool has_spare_ = false;
 };
 
 /// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). For a given seed it is a

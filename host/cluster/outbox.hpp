@@ -22,15 +22,33 @@ class Outbox {
 
   /// Sends the frame at once, or queues it behind the pending frames of the same route. Drops a frame whose receiver
   /// has left.
-  void put(LinkId link, Frame&& frame);
+  void put(LinkId link, Frame&& frame) {
+    const Way way{link, link != 0 ? kNoAddress : frame.dst};
+    const auto queue = waiting_.find(way);
+    if (queue != waiting_.end()) {
+      queue->second.push_back(std::move(frame));
+    } else if (!sent(way, frame)) {
+      waiting_[way].push_back(std::move(frame));
+    }
+  }
   /// Retries all pending frames.
-  void flush();
+  void flush() {
+    for (auto at = waiting_.begin(); at != waiting_.end();) {
+      auto& [way, queue] = *at;
+      while (!queue.empty() && sent(way, queue.front())) queue.pop_front();
+      at = queue.empty() ? waiting_.erase(at) : std::next(at);
+    }
+  }
   bool empty() const noexcept { return waiting_.empty(); }
 
  private:
   using Way = std::pair<LinkId, Address>;
 
-  bool sent(const Way& way, Frame& frame);
+  /// False while there is no room. A frame whose receiver has left counts as sent.
+  bool sent(const Way& way, Frame& frame) {
+    const Status status = send_(way.first, std::move(frame));
+    return status.ok() || status.error().code != Code::full;
+  }
 
   Send send_;
   std::map<Way, std::deque<Frame>> waiting_;  // no queue is empty

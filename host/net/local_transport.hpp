@@ -2,6 +2,8 @@
 // The transport between nodes of one process. It moves a frame into its receiver's mailbox without copying the body. It
 // has no socket and no thread. Thread-safe, like every transport (transport.hpp).
 
+#include <utility>
+
 #include "host/net/directory.hpp"
 #include "host/net/transport.hpp"
 
@@ -10,13 +12,18 @@ namespace actorhost {
 class LocalTransport final : public Transport {
  public:
   LocalTransport() = default;
-  ~LocalTransport() override;
+  ~LocalTransport() override { close(); }
 
-  Status attach(Address self, Mailbox& inbox) override;
-  void detach(Address self) override;
-  Status try_send(Frame&& frame) override;
-  void when_room(Address dst, std::function<void()> callback) override;
-  void close() override;
+  Status attach(Address self, Mailbox& inbox) override { return inboxes_.add(self, inbox); }
+  void detach(Address self) override { inboxes_.remove(self); }
+  Status try_send(Frame&& frame) override {
+    const Address dst = frame.dst;
+    const auto put = inboxes_.deliver(std::move(frame));
+    if (put == Mailbox::Put::ok) return {};
+    return delivery_status(put, dst, inboxes_.closed());
+  }
+  void when_room(Address dst, std::function<void()> callback) override { inboxes_.when_room(dst, std::move(callback)); }
+  void close() override { inboxes_.close(); }
 
  private:
   Directory inboxes_;

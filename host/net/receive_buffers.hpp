@@ -4,10 +4,12 @@
 // a block of its own if it arrives before it is expected, comes from the same process, or has another size; so the
 // receiver checks the address of the body. Thread-safe.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "host/base/non_copyable.hpp"
@@ -23,13 +25,36 @@ class ReceiveBuffers : private NonCopyable {
   /// The link reads the body of the next frame with this kind and tag, and with a meta that begins with `meta`, into
   /// `room`, if the sizes are equal. The link may write to `room` until the frame has arrived, so the owner must not
   /// use the buffer before.
-  void expect(const void* owner, Kind kind, uint32_t tag, std::string_view meta, Blob room);
+  void expect(const void* owner, Kind kind, uint32_t tag, std::string_view meta, Blob room) {
+    if (room.size() < kMinBytes) return;
+    std::lock_guard lock(mutex_);
+    buffers_.push_back({owner, kind, tag, SmallBytes(meta), std::move(room)});
+  }
   /// Withdraws all destinations of the owner. A read in progress continues; its block stays alive.
-  void forget(const void* owner);
+  void forget(const void* owner) {
+    std::vector<Buffer> dropped;
+    std::lock_guard lock(mutex_);
+    const auto others =
+        std::partition(buffers_.begin(), buffers_.end(), [&](const Buffer& p) { return p.owner != owner; });
+    dropped.assign(std::move_iterator(others), std::move_iterator(buffers_.end()));
+    buffers_.erase(others, buffers_.end());
+  }
   /// Number of expected bodies.
-  size_t size() const;
+  size_t size() const {
+    std::lock_guard lock(mutex_);
+    return buffers_.size();
+  }
   /// Removes and returns the destination for the body of the frame with this head; empty if there is none.
-  Blob take(const Frame& head, size_t bytes);
+  Blob take(const Frame& head, size_t bytes) {
+    std::lock_guard lock(mutex_);
+    const auto found = std::find_if(buffers_.begin(), buffers_.end(), [&](const Buffer& buffer) {
+      return buffer.tag == head.tag && buffer.kind == head.kind && head.meta.view().starts_with(buffer.meta.view());
+    });
+    if (found == buffers_.end() || found->room.size() != bytes) return {};
+    Blob room = std::move(found->room);
+    buffers_.erase(found);
+    return room;
+  }
 
  private:
   struct Buffer {

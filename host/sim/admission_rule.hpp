@@ -2,6 +2,8 @@
 // Admission for any rule, through the clocks and the gate of the parameter server: the rule gets the same views and
 // makes the same decisions. The gate calls the rule for each waiter whenever the rule's decision may have changed.
 
+#include <cassert>
+
 #include "host/barrier/gate.hpp"
 #include "host/sim/admission.hpp"
 
@@ -15,14 +17,34 @@ class RuleAdmission final : public Admission {
   RuleAdmission(const Clocks& clocks, BarrierRule& rule, bool decides_first_step = false)
       : Admission(clocks), counted_(rule), gate_(progress_, counted_), decides_first_step_(decides_first_step) {}
 
-  void joined(NodeId id) override;
-  void left(NodeId id) override;
+  void joined(NodeId id) override {
+    [[maybe_unused]] const Status added = progress_.add(id, clocks_.step(id));
+    assert(added.ok());  // ids of Clocks are new and within Progress::kMaxId (Scenario::check)
+  }
+  void left(NodeId id) override {
+    progress_.remove(id);
+    waiting_ = progress_.waiting();
+  }
   bool decides_first_step() const noexcept override { return decides_first_step_; }
-  void requested(NodeId id, double now) override;
-  void started(NodeId id, double now, uint64_t version) override;
-  void completed(NodeId id, double now) override;
+  void requested(NodeId id, double now) override {
+    gate_.request(id, now);
+    waiting_ = progress_.waiting();
+  }
+  void started(NodeId id, double now, uint64_t version) override {
+    progress_.start(id, now);
+    progress_.pulled(id, static_cast<double>(version));
+  }
+  void completed(NodeId id, double now) override {
+    progress_.complete(id, now);
+    requested(id, now);
+  }
   void suspected(NodeId id, bool suspected) override { progress_.suspect(id, suspected); }
-  Status decide(double now, std::vector<NodeId>& passed) override;
+  Status decide(double now, std::vector<NodeId>& passed) override {
+    Status status = gate_.poll(now, passed);
+    checks_ = counted_.checks;
+    waiting_ = progress_.waiting();
+    return status;
+  }
   double next_time() override { return gate_.next_time(); }
 
  private:

@@ -12,8 +12,25 @@ namespace actorhost {
 class Clocks {
  public:
   /// Adds a live node with `step` completed steps and returns its id. Ids ascend from 0 and are never reused.
-  NodeId add(int32_t step);
-  void remove(NodeId id);
+  NodeId add(int32_t step) {
+    const auto id = static_cast<NodeId>(steps_.size());
+    steps_.push_back(step);
+    places_.push_back(size());
+    live_.push_back(id);
+    counts_.add(step);
+    ++layout_;
+    return id;
+  }
+  void remove(NodeId id) {
+    if (!counted(id)) return;
+    counts_.remove(steps_[id]);
+    const uint32_t place = places_[id];
+    live_[place] = live_.back();
+    places_[live_[place]] = place;
+    live_.pop_back();
+    places_[id] = kDeparted;
+    ++layout_;
+  }
   /// The node has completed a step.
   void advance(NodeId id) { counts_.advance(steps_[id]++); }
 

@@ -2,6 +2,8 @@
 // The measures of a simulation: plain values and sums. All arithmetic has a fixed order, so the same run gives the
 // same bits.
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -32,7 +34,24 @@ class MomentSums {
     sum4_ += d2 * d2;
   }
   /// Moments of the values divided by `scale`.
-  Moments moments(double scale = 1) const noexcept;
+  Moments moments(double scale = 1) const noexcept {
+    Moments out;
+    out.count = count_;
+    if (count_ == 0) return out;
+    const auto n = static_cast<double>(count_);
+    const double mean = sum_ / n;
+    out.mean = (shift_ + mean) / scale;
+    out.largest = largest_ / scale;
+    const double m2 = std::max(sum2_ / n - mean * mean, 0.0);
+    out.sd = std::sqrt(m2) / scale;
+    // No spread, except for rounding.
+    if (m2 <= 1e-12 * (mean * mean + shift_ * shift_)) return out;
+    const double m3 = sum3_ / n - 3 * mean * sum2_ / n + 2 * mean * mean * mean;
+    const double m4 = sum4_ / n - 4 * mean * sum3_ / n + 6 * mean * mean * sum2_ / n - 3 * mean * mean * mean * mean;
+    out.skew = m3 / (m2 * std::sqrt(m2));
+    out.kurtosis = m4 / (m2 * m2);
+    return out;
+  }
 
  private:
   uint64_t count_ = 0;

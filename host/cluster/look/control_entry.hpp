@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "host/net/stream_transport.hpp"
 
@@ -21,24 +22,28 @@ class ControlEntry final : private LinkEvents {
     std::function<void(LinkId)> down;
   };
 
-  ControlEntry(StreamOptions options, Log& log, Events events);
-  ~ControlEntry() override;
+  ControlEntry(StreamOptions options, Log& log, Events events)
+      : events_(std::move(events)), transport_(std::move(options), log, static_cast<LinkEvents&>(*this)) {}
+  ~ControlEntry() override { close(); }
 
   /// Code::io if the socket is in use.
-  Status listen(const std::string& url);
+  Status listen(const std::string& url) {
+    const auto bound = transport_.listen(url);
+    return bound ? Status() : Status(bound.error());
+  }
   /// Never blocks. Code::full if the other end does not read.
-  Status send(LinkId link, Frame&& frame);
+  Status send(LinkId link, Frame&& frame) { return transport_.send_on(link & ~kBit, std::move(frame)); }
   /// Closes a link once the other end has read the queued frames, or after `seconds`.
-  void finish(LinkId link, double seconds);
+  void finish(LinkId link, double seconds) { transport_.finish_link(link & ~kBit, seconds); }
   size_t queued(LinkId link) const { return transport_.queued(link & ~kBit); }
-  void close_link(LinkId link, const std::string& reason);
-  void close();
+  void close_link(LinkId link, const std::string& reason) { transport_.close_link(link & ~kBit, reason); }
+  void close() { transport_.close(); }
 
  private:
   void on_link_up(LinkId, bool, const std::string&) override {}
-  void on_link_down(LinkId link, ProcessId process, const std::string& reason) override;
-  void on_service_frame(LinkId link, Frame&& frame) override;
-  void on_reader_frame(LinkId link, Frame&& frame) override;
+  void on_link_down(LinkId link, ProcessId, const std::string&) override { events_.down(link | kBit); }
+  void on_service_frame(LinkId link, Frame&& frame) override { events_.frame(link | kBit, std::move(frame)); }
+  void on_reader_frame(LinkId link, Frame&& frame) override { events_.reader_frame(link | kBit, std::move(frame)); }
   void on_link_wanted(ProcessId) override {}
 
   Events events_;

@@ -12,6 +12,7 @@
 //   done     process -> lead  RoundDone; this process has received all data for its models
 //   verdict  lead -> process  RoundVerdict
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -100,7 +101,10 @@ struct RoundGo {
   AveragePattern pattern = AveragePattern::all;
   std::vector<Participant> participants{};
 
-  uint32_t weights() const noexcept;
+  uint32_t weights() const noexcept {
+    return static_cast<uint32_t>(
+        std::count_if(participants.begin(), participants.end(), [](const Participant& p) { return p.weighted; }));
+  }
   bool is_valid() const { return weights() > 0; }
   static void fields(auto& m, auto&& field) { field(m.round, m.pattern, m.participants); }
 };

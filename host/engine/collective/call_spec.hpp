@@ -50,7 +50,11 @@ struct CallSpec {
   }
   size_t elements() const noexcept { return input.size() / dtype_size(dtype); }
   /// Of a reduction: the elements of the combined buffer that belong to a member's result.
-  Span result_span(uint32_t member, uint32_t members) const noexcept;
+  Span result_span(uint32_t member, uint32_t members) const noexcept {
+    if (kind == CollectiveKind::reduce && member != root) return {};
+    if (kind != CollectiveKind::reduce_scatter) return {0, elements()};
+    return Place{member, members, elements(), unit}.block(member);
+  }
 };
 
 struct CallResult {
@@ -63,12 +67,18 @@ struct CallResult {
 };
 
 /// "allreduce of 4000 bytes among 3 ranks: ring", for the log; of a successful call.
-std::string choice_text(const CallSpec& spec, const CallResult& result, uint32_t ranks, const char* choice);
+inline std::string choice_text(const CallSpec& spec, const CallResult& result, uint32_t ranks, const char* choice) {
+  size_t bytes = spec.input.size() + result.parcel.body.size();
+  for (const auto& parcel : spec.outgoing) bytes += parcel ? parcel->bytes() : 0;
+  return spec.name + " of " + std::to_string(bytes) + " bytes among " + std::to_string(ranks) + " ranks: " + choice;
+}
 
 /// Logs each distinct choice once, not for each call. Used by one thread.
 class ChoiceLog {
  public:
-  void log(Log& log, const std::string& source, const std::string& choice);
+  void log(Log& log, const std::string& source, const std::string& choice) {
+    if (logged_.size() < kMost && logged_.insert(choice).second) log.debug(source, choice);
+  }
 
  private:
   static constexpr size_t kMost = 1000;

@@ -150,16 +150,29 @@ Result<M> read_behind_route(const Frame& frame) {
 
 /// The bytes of a frame's body, owned by the caller alone. A body may be shared with other ranks of this process, or
 /// refer to the buffer of one of them.
-Blob own_body(Blob body);
+inline Blob own_body(Blob body) { return body.unique() ? std::move(body) : Blob::copy_of(body.data(), body.size()); }
 
 /// "rank 2", "ranks 0, 2"
-std::string ranks_text(const std::vector<uint32_t>& ranks);
+inline std::string ranks_text(const std::vector<uint32_t>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
+  return text;
+}
 
 /// "barrier: rank 2 has not answered in time (last collective: rank 2 at job.lua:3)"; `lines` may be empty.
-Error late_error(const std::string& name, const std::vector<uint32_t>& late, const std::string& lines);
+inline Error late_error(const std::string& name, const std::vector<uint32_t>& late, const std::string& lines) {
+  return {Code::timeout, name + ": " + ranks_text(late) + (late.size() == 1 ? " has" : " have") +
+                             " not answered in time" + (lines.empty() ? "" : " (last collective: " + lines + ")")};
+}
 
 /// Packs small parcels, some of which may be absent, into one block.
-Blob pack_parcels(const std::vector<std::optional<PackedValue>>& parcels);
-Result<std::vector<std::optional<PackedValue>>> unpack_parcels(std::string_view bytes, size_t count);
+inline Blob pack_parcels(const std::vector<std::optional<PackedValue>>& parcels) {
+  return Blob::copy_of(pack(parcels));
+}
+inline Result<std::vector<std::optional<PackedValue>>> unpack_parcels(std::string_view bytes, size_t count) {
+  auto parcels = unpack<std::vector<std::optional<PackedValue>>>(bytes);
+  if (parcels && parcels->size() == count) return parcels;
+  return Error{Code::bad_data, "the parcels of the ranks are malformed"};
+}
 
 }  // namespace actorhost

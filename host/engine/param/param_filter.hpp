@@ -43,14 +43,25 @@ class ParamFilter {
   explicit ParamFilter(const FilterSpec& spec = {}) : filter_(spec) {}
 
   /// Whether the filter applies to `tensor`. If that is a part of a tensor, the size of the whole tensor decides.
-  bool applies_to(const ParamTensor& tensor) const noexcept;
+  bool applies_to(const ParamTensor& tensor) const noexcept {
+    const uint64_t elements = tensor.elements();
+    return filter_.spec().any() && elements * dtype_size(tensor.dtype) >= kFilterLeastBytes &&
+           elements <= Filter::kMaxElements;
+  }
   /// Begins a tensor or a part of a tensor. Each shard's part of a push, and each chunk of a reply, has its own
   /// residual. The bytes must not change until the last chunk is encoded.
-  void begin(NodeId worker, const ParamKey& key, const ParamTensor& tensor);
+  void begin(NodeId worker, const ParamKey& key, const ParamTensor& tensor) {
+    first_ = tensor.first;
+    void* residual =
+        filter_.spec().feedback ? residuals_[Name(worker, key, tensor.first)].fit(tensor.dtype, tensor.count) : nullptr;
+    filter_.begin(tensor.dtype, tensor.count, tensor.data.data(), residual);
+  }
   /// Encodes a chunk of the begun tensor or part.
-  Blob piece(const ParamTensor& chunk);
+  Blob piece(const ParamTensor& chunk) { return filter_.piece(chunk.first - first_, chunk.count); }
   /// Drops the residuals of a failed worker.
-  void forget(NodeId worker);
+  void forget(NodeId worker) {
+    residuals_.erase(residuals_.lower_bound(Name(worker, {}, 0)), residuals_.lower_bound(Name(worker + 1, {}, 0)));
+  }
 
  private:
   using Name = std::tuple<NodeId, ParamKey, uint64_t>;  // worker, key, and first element of the part

@@ -89,11 +89,41 @@ class PeerBridge {
   bool leased() const { return node_.clock().now() < node_.cluster().leased_until(); }
 
   /// This node's requests for keys without a reply. Blocks shortly for the courier.
-  std::vector<KeyClient::Pending> pending();
+  std::vector<KeyClient::Pending> pending() {
+    const auto result = std::make_shared<PeerResult<std::vector<KeyClient::Pending>>>();
+    service_.with(node_.index(), [result, wake = node_.port().waker()](PeerService::PeerNode* peer, double) {
+      result->value = peer != nullptr ? peer->keys.pending() : std::vector<KeyClient::Pending>();
+      result->ready = true;
+      wake();
+    });
+    const Status there = node_.wait_until([&] { return result->ready.load(); }, {}, "peer");
+    return there.ok() ? *std::move(result->value) : std::vector<KeyClient::Pending>();
+  }
   /// "rank 1 (worker 1 on alpha:4711) for key w, an unknown owner for key b": for messages.
-  std::string describe(const std::vector<KeyClient::Pending>& requests);
+  std::string describe(const std::vector<KeyClient::Pending>& requests) {
+    std::string out;
+    for (const KeyClient::Pending& request : requests) {
+      out += out.empty() ? "" : "; ";
+      out += request.owner ? describe(*request.owner) : "an unknown owner";
+      out += " for key " + request.key.print();
+      for (const NodeId node : request.awaited) {
+        out += (node == request.awaited.front() ? ", which waits for " : ", ") + describe(node);
+      }
+    }
+    return out;
+  }
   /// Some of the other workers that count.
-  std::string describe_others();
+  std::string describe_others() {
+    constexpr size_t kMostNamed = 4;
+    size_t others = 0;
+    std::string out;
+    for (const Member& member : node_.newest_membership()->workers()) {
+      if (!member.votes || member.id == node_.index() || ++others > kMostNamed) continue;
+      out += (out.empty() ? "" : ", ") + describe(member.id);
+    }
+    if (others > kMostNamed) out += " and " + std::to_string(others - kMostNamed) + " other workers";
+    return out;
+  }
   std::string describe(NodeId node) { return node_.newest_membership()->describe(worker_address(node)); }
 
   /// Values of keys that this node leads, without waiting; nullopt if it must send a request.

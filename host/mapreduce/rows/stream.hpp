@@ -59,7 +59,18 @@ class RowsThrough : public RowSource {
 class BlockSource : public RowSource {
  public:
   /// Returns views into one block only. Code::bad_data for a malformed block.
-  Status next(RowBatch& batch) final;
+  Status next(RowBatch& batch) final {
+    batch.count = 0;
+    RowReader::Row row;
+    for (;;) {
+      while (batch.count < kBatchRows && reader_.next(row)) batch.add(row);
+      if (batch.count > 0) return {};
+      if (!reader_.ok()) return Error{Code::bad_data, "a block of rows is damaged"};
+      AH_TRY(next_block(block_));
+      if (block_.rows == 0) return {};
+      reader_ = RowReader(block_.bytes.view());
+    }
+  }
   /// Reads the next block; a block without rows marks the end.
   virtual Status next_block(RowBlock& block) = 0;
 

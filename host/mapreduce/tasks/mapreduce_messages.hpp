@@ -86,7 +86,16 @@ struct TaskFigures {
   uint64_t spilled_bytes = 0;
   uint64_t skipped = 0;  // records, with on_error = skip
 
-  TaskFigures& operator+=(const TaskFigures& other) noexcept;
+  TaskFigures& operator+=(const TaskFigures& other) noexcept {
+    rows_in += other.rows_in;
+    rows_out += other.rows_out;
+    bytes_in += other.bytes_in;
+    bytes_out += other.bytes_out;
+    if (other.seconds >= 0 && other.seconds < 1e12) seconds += other.seconds;
+    spilled_bytes += other.spilled_bytes;
+    skipped += other.skipped;
+    return *this;
+  }
   static void fields(auto& m, auto&& field) {
     field(m.rows_in, m.rows_out, m.bytes_in, m.bytes_out, m.seconds, m.spilled_bytes, m.skipped);
   }
@@ -177,7 +186,22 @@ struct TaskOrder {
 class PlaceCache {
  public:
   /// Fills in the places that the tracker left out. Code::bad_data when the tracker has never sent them.
-  Status complete(uint32_t action, TaskOrder& order);
+  Status complete(uint32_t action, TaskOrder& order) {
+    if (action != action_) places_.clear();
+    action_ = action;
+    for (TaskInput& input : order.inputs) {
+      if (input.form == TaskInput::Form::wide) places_[input.stage] = input.places;
+      if (input.form != TaskInput::Form::cached) continue;
+      const auto found = places_.find(input.stage);
+      if (found == places_.end()) {
+        return Error{Code::bad_data,
+                     "a task whose inputs of stage " + std::to_string(input.stage) + " have unknown places"};
+      }
+      input.places = found->second;
+      input.form = TaskInput::Form::wide;
+    }
+    return {};
+  }
 
  private:
   uint32_t action_ = 0;

@@ -4,6 +4,7 @@
 // schedule. A run processes each span piece by piece and starts a step as soon as earlier steps have finished the
 // step's first piece: the order of steps holds for each element, not for whole steps. Plain values.
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -21,7 +22,13 @@ struct Span {
 };
 
 /// The `index`-th of `blocks` nearly equal, contiguous parts.
-Span block_of(size_t elements, uint32_t blocks, uint32_t index) noexcept;
+inline Span block_of(size_t elements, uint32_t blocks, uint32_t index) noexcept {
+  assert(blocks > 0);
+  const size_t each = elements / blocks;
+  const size_t longer = elements % blocks;  // number of blocks with one element more
+  const auto start = [&](size_t i) { return i * each + (i < longer ? i : longer); };
+  return {start(index), start(index + size_t{1})};
+}
 
 struct Step {
   enum class Operation : uint8_t {
