@@ -8,6 +8,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "host/base/names.hpp"
 #include "host/base/printable.hpp"
 
 namespace actorhost {
@@ -30,15 +31,7 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 
 }  // namespace
 
-bool parse_log_level(std::string_view name, LogLevel& level) noexcept {
-  for (size_t i = 0; i < kLevelNames.size(); ++i) {
-    if (name == kLevelNames[i]) {
-      level = static_cast<LogLevel>(i);
-      return true;
-    }
-  }
-  return false;
-}
+bool parse_log_level(std::string_view name, LogLevel& level) noexcept { return find_name(kLevelNames, name, level); }
 
 const char* log_level_name(LogLevel level) noexcept { return kLevelNames[static_cast<size_t>(level)]; }
 

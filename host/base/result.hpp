@@ -2,10 +2,13 @@
 // Expected failures as values: Result<T> holds a T or an Error, Status holds nothing or an Error. A broken invariant is
 // an assert; a caller's mistake at the Lua boundary is a Lua argument error.
 
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
+
+#include "host/base/names.hpp"
 
 namespace actorhost {
 
@@ -28,7 +31,12 @@ enum class Code {
 };
 
 /// "timeout", "peer_lost", ...: stable names, part of the public contract.
-const char* code_name(Code code) noexcept;
+inline const char* code_name(Code code) noexcept {
+  static constexpr std::array<const char*, 14> kCodeNames = {
+      "bad_argument", "bad_data", "io",       "unreachable", "refused",     "peer_lost", "timeout",
+      "interrupted",  "aborted",  "mismatch", "full",        "unsupported", "script",    "internal"};
+  return name_of(kCodeNames, code);
+}
 
 struct Error {
   Code code = Code::internal;

@@ -27,15 +27,8 @@ std::string fault_of(std::span<const int64_t> sizes) {
 }  // namespace
 
 const char* dtype_name(Dtype dtype) noexcept {
-  switch (dtype) {
-    case Dtype::f32: return "float32";
-    case Dtype::f64: return "float64";
-    case Dtype::i32: return "int32";
-    case Dtype::i64: return "int64";
-    case Dtype::u8: return "uint8";
-    case Dtype::b8: return "bool";
-  }
-  return "";
+  static constexpr std::array<const char*, 6> kDtypeNames = {"float32", "float64", "int32", "int64", "uint8", "bool"};
+  return name_of(kDtypeNames, dtype);
 }
 
 Shape::Shape(std::initializer_list<int64_t> sizes) noexcept : rank(static_cast<uint8_t>(sizes.size())) {

@@ -13,15 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-const char* state_name(NodeStats::State state) {
-  switch (state) {
-    case NodeStats::State::starting: return "starting";
-    case NodeStats::State::computing: return "computing";
-    case NodeStats::State::waiting: return "waiting";
-    case NodeStats::State::ended: return "ended";
-  }
-  return "starting";
-}
+constexpr std::array<const char*, 4> kStateNames = {"starting", "computing", "waiting", "ended"};
 
 /// A node's recent spans, in seconds since `begun`: each [name, category, number, begin, end].
 json spans_report(SpanRing::Snapshot&& snapshot, double now, double begun) {
@@ -104,7 +96,7 @@ json ProcessState::node_report(const Entry& entry, double now) const {
   const double since = now - snapshot.since;
   json out = {{"id", address_index(entry.address)},
               {"role", is_server(entry.address) ? "server" : "worker"},
-              {"state", state_name(state)},
+              {"state", name_of(kStateNames, state)},
               {"since", state == NodeStats::State::starting ? now - entry.begun : std::max(0.0, since)},
               {"seconds", (state == NodeStats::State::ended ? snapshot.since : now) - entry.begun},
               {"queue", entry.queue_length ? entry.queue_length() : 0},

@@ -58,15 +58,8 @@ Result<uint64_t> read_header(ByteSource& source, const std::string& where, NpyHe
 }
 
 const char* npy_descr(Dtype dtype) noexcept {
-  switch (dtype) {
-    case Dtype::f32: return "<f4";
-    case Dtype::f64: return "<f8";
-    case Dtype::i32: return "<i4";
-    case Dtype::i64: return "<i8";
-    case Dtype::u8: return "|u1";
-    case Dtype::b8: return "|b1";
-  }
-  return "";
+  static constexpr std::array<const char*, 6> kDescrs = {"<f4", "<f8", "<i4", "<i8", "|u1", "|b1"};
+  return name_of(kDescrs, dtype);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "host/engine/collective/reduction.hpp"
 
-#include <algorithm>
 #include <array>
 
+#include "host/base/names.hpp"
 #include "host/kernel/whole.hpp"
 
 namespace actorhost {
@@ -24,12 +24,7 @@ kernel::Binary binary_of(CollectiveOp op) noexcept {
 
 }  // namespace
 
-bool parse_collective_op(std::string_view name, CollectiveOp& op) noexcept {
-  const auto at = std::find(kOpNames.begin(), kOpNames.end(), name);
-  if (at == kOpNames.end()) return false;
-  op = static_cast<CollectiveOp>(at - kOpNames.begin());
-  return true;
-}
+bool parse_collective_op(std::string_view name, CollectiveOp& op) noexcept { return find_name(kOpNames, name, op); }
 
 const char* collective_op_name(CollectiveOp op) noexcept { return kOpNames[static_cast<size_t>(op)]; }
 

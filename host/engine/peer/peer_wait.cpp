@@ -17,17 +17,15 @@ void add(std::vector<NodeId>& ids, NodeId id) {
 }  // namespace
 
 const char* PeerWait::name() const noexcept {
-  switch (phase_) {
-    case Phase::begin: return "peer.run: until all workers are present";
-    case Phase::ready: return "peer.run: until all workers are ready";
-    case Phase::pass: return "peer.run: the barrier";
-    case Phase::fetch: return "peer.run: values of keys";
-    case Phase::push: return "peer.run: acknowledgements of a push";
-    case Phase::stop: return "peer.run: until all workers have stopped";
-    case Phase::settle: return "peer.run: until all updates are merged";
-    case Phase::none: break;
-  }
-  return "peer.run";
+  static constexpr std::array<const char*, 8> kPhaseNames = {"peer.run",
+                                                             "peer.run: until all workers are present",
+                                                             "peer.run: until all workers are ready",
+                                                             "peer.run: the barrier",
+                                                             "peer.run: values of keys",
+                                                             "peer.run: acknowledgements of a push",
+                                                             "peer.run: until all workers have stopped",
+                                                             "peer.run: until all updates are merged"};
+  return name_of(kPhaseNames, phase_);
 }
 
 PeerWait::Scope::Scope(PeerWait& wait) : wait_(wait), activity_(wait.bridge_.node().stats(), kCall) {
