@@ -1,18 +1,8 @@
 #include "host/net/stream_transport.hpp"
 
 #include <bit>
-#include <condition_variable>
-#include <mutex>
-#include <span>
 #include <system_error>
-#include <thread>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
-
-#include "host/base/non_copyable.hpp"
-#include "host/net/directory.hpp"
-#include "host/net/link_table.hpp"
 
 namespace actorhost {
 
@@ -30,76 +20,7 @@ bool for_transport(Kind kind) { return kind == Kind::heartbeat || kind == Kind::
 
 }  // namespace
 
-class StreamTransport::Impl : private NonCopyable {
- public:
-  Impl(StreamOptions options, Log& log, LinkEvents& events)
-      : options_(std::move(options)), log_(log), events_(events), table_(options_.max_parked_bytes) {}
-  ~Impl() { close(); }
-
-  Result<std::string> listen(const std::string& url);
-  Result<LinkId> dial(const std::string& url, double seconds);
-  PortState probe(const std::string& url, double seconds);
-  void assign(LinkId id, ProcessId process);
-  void forget(ProcessId process);
-  Status try_send(Frame&& frame, Writes* writes);
-  Status send_on(LinkId id, Frame&& frame);
-  void when_room(Address dst, std::function<void()> callback);
-  std::shared_ptr<Link> find(LinkId id) const;
-  Counters counters() const;
-  std::vector<LinkCounters> links() const;
-  void close();
-
-  Directory directory_;
-  std::atomic<ProcessId> self_{kNoProcess};
-
-  LinkTable& table() noexcept { return table_; }
-
- private:
-  struct Connection {
-    std::shared_ptr<Link> link;
-    std::thread thread;
-  };
-  struct Listening {
-    std::unique_ptr<StreamListener> listener;
-    std::thread thread;
-  };
-
-  void accept(StreamListener& listener);
-  void admit(std::unique_ptr<Stream> stream);
-  Result<LinkId> dial_link(const std::string& url, double deadline);
-  Result<std::unique_ptr<Stream>> connect(const std::string& url, double seconds);
-  std::shared_ptr<Link> add_link(bool dialled, std::unique_ptr<Stream> stream);
-  bool start_thread(const std::shared_ptr<Link>& link, bool proved);
-  void serve(const std::shared_ptr<Link>& link, bool proved);
-  bool take(Link& link, std::vector<Frame>& frames);
-  bool take_run(Link& link, std::span<Frame> run);
-  void retire(Link& link);
-  void reap();
-  void refuse(const std::string& reason);
-
-  const StreamOptions options_;
-  Log& log_;
-  LinkEvents& events_;
-  const SteadyClock clock_;
-  LinkTable table_;
-  std::atomic<size_t> unproved_{0};
-  std::atomic<uint64_t> refused_{0};
-  std::atomic<uint64_t> dropped_{0};
-  std::atomic<bool> closing_{false};
-
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  LinkId last_link_ = 0;
-  std::unordered_map<LinkId, Connection> connections_;
-  std::vector<std::unique_ptr<Listening>> listening_;
-  std::unordered_set<StreamDialer*> dialers_;
-  size_t dials_ = 0;
-  std::vector<std::thread> ended_;  // finished threads, to be joined
-  Counters past_;                   // of closed links
-  std::once_flag closed_once_;
-};
-
-Result<std::string> StreamTransport::Impl::listen(const std::string& url) {
+Result<std::string> StreamTransport::listen(const std::string& url) {
   auto listener = StreamListener::open(url, options_.tls);
   if (!listener.ok()) return listener.error();
   auto listening = std::make_unique<Listening>();
@@ -112,7 +33,7 @@ Result<std::string> StreamTransport::Impl::listen(const std::string& url) {
   return at.url();
 }
 
-void StreamTransport::Impl::accept(StreamListener& listener) {
+void StreamTransport::accept(StreamListener& listener) {
   for (;;) {
     auto stream = listener.accept();
     if (stream.ok()) {
@@ -127,17 +48,17 @@ void StreamTransport::Impl::accept(StreamListener& listener) {
   }
 }
 
-void StreamTransport::Impl::admit(std::unique_ptr<Stream> stream) {
+void StreamTransport::admit(std::unique_ptr<Stream> stream) {
   if (unproved_.fetch_add(1) >= options_.max_unproved) {
     unproved_.fetch_sub(1);
-    return refuse("too many connections at a time have not proved the token; closed one");
+    return refuse_connection("too many connections at a time have not proved the token; closed one");
   }
   const auto link = add_link(false, std::move(stream));
   if (link && start_thread(link, false)) return;
   unproved_.fetch_sub(1);
 }
 
-Result<LinkId> StreamTransport::Impl::dial(const std::string& url, double seconds) {
+Result<LinkId> StreamTransport::dial(const std::string& url, double seconds) {
   reap();
   {
     std::lock_guard lock(mutex_);
@@ -151,7 +72,7 @@ Result<LinkId> StreamTransport::Impl::dial(const std::string& url, double second
   return link;
 }
 
-Result<LinkId> StreamTransport::Impl::dial_link(const std::string& url, double deadline) {
+Result<LinkId> StreamTransport::dial_link(const std::string& url, double deadline) {
   auto stream = connect(url, deadline - clock_.now());
   if (!stream.ok()) return stream.error();
   const auto link = add_link(true, std::move(*stream));
@@ -169,7 +90,7 @@ Result<LinkId> StreamTransport::Impl::dial_link(const std::string& url, double d
   return link->id();
 }
 
-Result<std::unique_ptr<Stream>> StreamTransport::Impl::connect(const std::string& url, double seconds) {
+Result<std::unique_ptr<Stream>> StreamTransport::connect(const std::string& url, double seconds) {
   auto dialer = StreamDialer::make(url, options_.tls);
   if (!dialer.ok()) return dialer.error();
   {
@@ -183,7 +104,7 @@ Result<std::unique_ptr<Stream>> StreamTransport::Impl::connect(const std::string
   return stream;
 }
 
-PortState StreamTransport::Impl::probe(const std::string& url, double seconds) {
+PortState StreamTransport::probe(const std::string& url, double seconds) {
   const std::string plain = url.starts_with("tls+") ? url.substr(4) : url;
   const double deadline = clock_.now() + seconds;
   PortState state = PortState::unknown;
@@ -208,7 +129,7 @@ PortState StreamTransport::Impl::probe(const std::string& url, double seconds) {
   return state;
 }
 
-std::shared_ptr<Link> StreamTransport::Impl::add_link(bool dialled, std::unique_ptr<Stream> stream) {
+std::shared_ptr<Link> StreamTransport::add_link(bool dialled, std::unique_ptr<Stream> stream) {
   std::lock_guard lock(mutex_);
   if (closing_) return nullptr;
   const LinkId id = ++last_link_;
@@ -217,7 +138,7 @@ std::shared_ptr<Link> StreamTransport::Impl::add_link(bool dialled, std::unique_
   return link;
 }
 
-bool StreamTransport::Impl::start_thread(const std::shared_ptr<Link>& link, bool proved) {
+bool StreamTransport::start_thread(const std::shared_ptr<Link>& link, bool proved) {
   try {
     std::lock_guard lock(mutex_);
     connections_.at(link->id()).thread = std::thread([this, link, proved] { serve(link, proved); });
@@ -229,12 +150,12 @@ bool StreamTransport::Impl::start_thread(const std::shared_ptr<Link>& link, bool
   }
 }
 
-void StreamTransport::Impl::serve(const std::shared_ptr<Link>& link, bool proved) {
+void StreamTransport::serve(const std::shared_ptr<Link>& link, bool proved) {
   if (!proved) {
     const Status status = link->prove(options_.token, link->peer(), options_.handshake_seconds);
     unproved_.fetch_sub(1);
     if (!status.ok()) {
-      if (status.error().code != Code::interrupted) refuse(status.error().message);
+      if (status.error().code != Code::interrupted) refuse_connection(status.error().message);
       return retire(*link);
     }
     if (!closing_) events_.on_link_up(link->id(), false, link->peer());
@@ -250,7 +171,7 @@ void StreamTransport::Impl::serve(const std::shared_ptr<Link>& link, bool proved
   retire(*link);
 }
 
-bool StreamTransport::Impl::take(Link& link, std::vector<Frame>& frames) {
+bool StreamTransport::take(Link& link, std::vector<Frame>& frames) {
   for (size_t i = 0; i < frames.size();) {
     Frame& frame = frames[i];
     if (for_transport(frame.kind)) {
@@ -286,7 +207,7 @@ bool StreamTransport::Impl::take(Link& link, std::vector<Frame>& frames) {
 }
 
 /// Puts frames into one mailbox. While the mailbox is full, the link is not read, so TCP slows its sender.
-bool StreamTransport::Impl::take_run(Link& link, std::span<Frame> run) {
+bool StreamTransport::take_run(Link& link, std::span<Frame> run) {
   const Address dst = run.front().dst;
   for (;;) {
     size_t taken = 0;
@@ -301,7 +222,7 @@ bool StreamTransport::Impl::take_run(Link& link, std::span<Frame> run) {
   }
 }
 
-void StreamTransport::Impl::retire(Link& link) {
+void StreamTransport::retire(Link& link) {
   const auto sent = link.writer().counters();
   std::lock_guard lock(mutex_);
   const auto found = connections_.find(link.id());
@@ -315,7 +236,7 @@ void StreamTransport::Impl::retire(Link& link) {
   changed_.notify_all();
 }
 
-void StreamTransport::Impl::reap() {
+void StreamTransport::reap() {
   std::vector<std::thread> ended;
   {
     std::lock_guard lock(mutex_);
@@ -326,19 +247,19 @@ void StreamTransport::Impl::reap() {
 
 /// Logs a refused connection. A port scan must not fill the log: logs the first few, and then each doubling of their
 /// number.
-void StreamTransport::Impl::refuse(const std::string& reason) {
+void StreamTransport::refuse_connection(const std::string& reason) {
   const uint64_t count = refused_.fetch_add(1) + 1;
   if (count > 10 && !std::has_single_bit(count)) return;
   log_.warn(kLogSource, "connection refused: " + reason + " (" + std::to_string(count) + " so far)");
 }
 
-std::shared_ptr<Link> StreamTransport::Impl::find(LinkId id) const {
+std::shared_ptr<Link> StreamTransport::find(LinkId id) const {
   std::lock_guard lock(mutex_);
   const auto found = connections_.find(id);
   return found != connections_.end() ? found->second.link : nullptr;
 }
 
-void StreamTransport::Impl::assign(LinkId id, ProcessId process) {
+void StreamTransport::assign(LinkId id, ProcessId process) {
   const auto link = find(id);
   if (!link) return;
   if (!table_.assign(link, process)) {
@@ -349,12 +270,12 @@ void StreamTransport::Impl::assign(LinkId id, ProcessId process) {
   if (link->ended()) table_.remove(*link);
 }
 
-void StreamTransport::Impl::forget(ProcessId process) {
+void StreamTransport::forget(ProcessId process) {
   const auto link = table_.forget(process);
   if (link) link->close("given up by this host");
 }
 
-Status StreamTransport::Impl::try_send(Frame&& frame, Writes* writes) {
+Status StreamTransport::send_frame(Frame&& frame, Writes* writes) {
   const Address dst = frame.dst;
   const auto put = directory_.deliver(std::move(frame));
   if (put) return delivery_status(put, dst, closing_);
@@ -378,7 +299,7 @@ Status StreamTransport::Impl::try_send(Frame&& frame, Writes* writes) {
   return delivery_status(std::nullopt, dst, closing_);
 }
 
-Status StreamTransport::Impl::send_on(LinkId id, Frame&& frame) {
+Status StreamTransport::send_on(LinkId id, Frame&& frame) {
   const auto link = find(id);
   if (!link) return Error{Code::peer_lost, "the connection is over"};
   const size_t times = is_control(frame.kind) ? Mailbox::kUrgentFactor : 1;
@@ -389,7 +310,7 @@ Status StreamTransport::Impl::send_on(LinkId id, Frame&& frame) {
   return Error{Code::peer_lost, "the connection to " + link->peer() + " is over"};
 }
 
-void StreamTransport::Impl::when_room(Address dst, std::function<void()> callback) {
+void StreamTransport::when_room(Address dst, std::function<void()> callback) {
   if (directory_.has(dst)) {
     directory_.when_room(dst, std::move(callback));
   } else {
@@ -397,7 +318,7 @@ void StreamTransport::Impl::when_room(Address dst, std::function<void()> callbac
   }
 }
 
-std::vector<StreamTransport::LinkCounters> StreamTransport::Impl::links() const {
+std::vector<StreamTransport::LinkCounters> StreamTransport::links() const {
   std::vector<LinkCounters> out;
   std::lock_guard lock(mutex_);
   for (const auto& [id, connection] : connections_) {
@@ -410,7 +331,7 @@ std::vector<StreamTransport::LinkCounters> StreamTransport::Impl::links() const 
   return out;
 }
 
-StreamTransport::Counters StreamTransport::Impl::counters() const {
+StreamTransport::Counters StreamTransport::counters() const {
   std::lock_guard lock(mutex_);
   Counters all = past_;
   for (const auto& [id, connection] : connections_) {
@@ -426,7 +347,7 @@ StreamTransport::Counters StreamTransport::Impl::counters() const {
   return all;
 }
 
-void StreamTransport::Impl::close() {
+void StreamTransport::close() {
   std::call_once(closed_once_, [this] {
     std::vector<std::unique_ptr<Listening>> listening;
     std::vector<std::shared_ptr<Link>> links;
@@ -451,66 +372,25 @@ void StreamTransport::Impl::close() {
   });
 }
 
-StreamTransport::StreamTransport(StreamOptions options, Log& log, LinkEvents& events)
-    : impl_(std::make_unique<Impl>(std::move(options), log, events)) {}
-
-StreamTransport::~StreamTransport() = default;
-
-Result<std::string> StreamTransport::listen(const std::string& url) { return impl_->listen(url); }
-
-Result<LinkId> StreamTransport::dial(const std::string& url, double seconds) { return impl_->dial(url, seconds); }
-PortState StreamTransport::probe(const std::string& url, double seconds) { return impl_->probe(url, seconds); }
-
-void StreamTransport::assign(LinkId link, ProcessId process) { impl_->assign(link, process); }
-
-void StreamTransport::set_self(ProcessId process) { impl_->self_ = process; }
-
-void StreamTransport::set_route(Address address, ProcessId process) { impl_->table().set_route(address, process); }
-
-void StreamTransport::forget(ProcessId process) { impl_->forget(process); }
-
-void StreamTransport::refuse(ProcessId process) { impl_->table().refuse(process); }
-
-Status StreamTransport::send_on(LinkId link, Frame&& frame) { return impl_->send_on(link, std::move(frame)); }
-
 size_t StreamTransport::queued(LinkId id) const {
   constexpr size_t kFrame = 256;  // memory of a queued frame in addition to its bytes
-  const auto link = impl_->find(id);
+  const auto link = find(id);
   if (!link) return 0;
   const auto counters = link->writer().counters();
   return counters.queued + kFrame * counters.queued_frames;
 }
 
 void StreamTransport::close_link(LinkId id, const std::string& reason) {
-  if (const auto link = impl_->find(id)) link->close(reason);
+  if (const auto link = find(id)) link->close(reason);
 }
 
 void StreamTransport::finish_link(LinkId id, double seconds) {
-  if (const auto link = impl_->find(id)) link->finish(seconds);
+  if (const auto link = find(id)) link->finish(seconds);
 }
 
 double StreamTransport::last_received(ProcessId process) const {
-  const auto link = impl_->table().link_of(process);
+  const auto link = table_.link_of(process);
   return link ? link->last_received() : 0;
 }
-
-StreamTransport::Counters StreamTransport::counters() const { return impl_->counters(); }
-std::vector<StreamTransport::LinkCounters> StreamTransport::links() const { return impl_->links(); }
-
-Status StreamTransport::attach(Address self, Mailbox& inbox) { return impl_->directory_.add(self, inbox); }
-
-void StreamTransport::detach(Address self) { impl_->directory_.remove(self); }
-
-Status StreamTransport::try_send(Frame&& frame) { return impl_->try_send(std::move(frame), nullptr); }
-
-Status StreamTransport::try_send_together(Frame&& frame, Writes& writes) {
-  return impl_->try_send(std::move(frame), &writes);
-}
-
-void StreamTransport::when_room(Address dst, std::function<void()> callback) {
-  impl_->when_room(dst, std::move(callback));
-}
-
-void StreamTransport::close() { impl_->close(); }
 
 }  // namespace actorhost

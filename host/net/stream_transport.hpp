@@ -7,14 +7,24 @@
 // Thread-safe. Each link has a reader thread and each listener an accepting thread. Events run on these threads or on
 // the caller's. They must not block, dial or call `close`, since they delay the reading of the link.
 
+#include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "host/base/log.hpp"
 #include "host/base/non_copyable.hpp"
+#include "host/net/directory.hpp"
 #include "host/net/link.hpp"
+#include "host/net/link_table.hpp"
 #include "host/net/stream_io.hpp"
 #include "host/net/transport.hpp"
 
@@ -47,8 +57,9 @@ class LinkEvents : public Interface {
 
 class StreamTransport final : public Transport {
  public:
-  StreamTransport(StreamOptions options, Log& log, LinkEvents& events);
-  ~StreamTransport() override;
+  StreamTransport(StreamOptions options, Log& log, LinkEvents& events)
+      : options_(std::move(options)), log_(log), events_(events), table_(options_.max_parked_bytes) {}
+  ~StreamTransport() override { close(); }
 
   /// Accepts connections at `url` (tcp://HOST:PORT, tls+tcp://HOST:PORT, ipc://PATH; with port 0 the system chooses)
   /// and returns the bound address. Code::io with "address in use" if it is taken.
@@ -68,13 +79,13 @@ class StreamTransport final : public Transport {
   void assign(LinkId link, ProcessId process);
   /// Sets the id of this process. Frames sent here for its own service address reach on_service_frame with link 0, on
   /// the sender's thread.
-  void set_self(ProcessId process);
+  void set_self(ProcessId process) { self_ = process; }
   /// Routes frames for `address` to `process` (kNoProcess: sending returns peer_lost).
-  void set_route(Address address, ProcessId process);
+  void set_route(Address address, ProcessId process) { table_.set_route(address, process); }
   /// Drops a process: closes its link and drops its parked frames; sending to it returns peer_lost.
   void forget(ProcessId process);
   /// Refuses frames for `process` from now on; its link may still deliver frames. Thread-safe.
-  void refuse(ProcessId process);
+  void refuse(ProcessId process) { table_.refuse(process); }
 
   /// Sends on a link, whatever its process (service frames before the assignment). Never blocks.
   Status send_on(LinkId link, Frame&& frame);
@@ -102,16 +113,60 @@ class StreamTransport final : public Transport {
   };
   std::vector<LinkCounters> links() const;
 
-  Status attach(Address self, Mailbox& inbox) override;
-  void detach(Address self) override;
-  Status try_send(Frame&& frame) override;
-  Status try_send_together(Frame&& frame, Writes& writes) override;
+  Status attach(Address self, Mailbox& inbox) override { return directory_.add(self, inbox); }
+  void detach(Address self) override { directory_.remove(self); }
+  Status try_send(Frame&& frame) override { return send_frame(std::move(frame), nullptr); }
+  Status try_send_together(Frame&& frame, Writes& writes) override { return send_frame(std::move(frame), &writes); }
   void when_room(Address dst, std::function<void()> callback) override;
   void close() override;
 
  private:
-  class Impl;
-  const std::unique_ptr<Impl> impl_;
+  struct Connection {
+    std::shared_ptr<Link> link;
+    std::thread thread;
+  };
+  struct Listening {
+    std::unique_ptr<StreamListener> listener;
+    std::thread thread;
+  };
+
+  void accept(StreamListener& listener);
+  void admit(std::unique_ptr<Stream> stream);
+  Result<LinkId> dial_link(const std::string& url, double deadline);
+  Result<std::unique_ptr<Stream>> connect(const std::string& url, double seconds);
+  std::shared_ptr<Link> add_link(bool dialled, std::unique_ptr<Stream> stream);
+  bool start_thread(const std::shared_ptr<Link>& link, bool proved);
+  void serve(const std::shared_ptr<Link>& link, bool proved);
+  bool take(Link& link, std::vector<Frame>& frames);
+  bool take_run(Link& link, std::span<Frame> run);
+  void retire(Link& link);
+  void reap();
+  void refuse_connection(const std::string& reason);
+  Status send_frame(Frame&& frame, Writes* writes);
+  std::shared_ptr<Link> find(LinkId id) const;
+
+  const StreamOptions options_;
+  Log& log_;
+  LinkEvents& events_;
+  const SteadyClock clock_;
+  Directory directory_;
+  std::atomic<ProcessId> self_{kNoProcess};
+  LinkTable table_;
+  std::atomic<size_t> unproved_{0};
+  std::atomic<uint64_t> refused_{0};
+  std::atomic<uint64_t> dropped_{0};
+  std::atomic<bool> closing_{false};
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  LinkId last_link_ = 0;
+  std::unordered_map<LinkId, Connection> connections_;
+  std::vector<std::unique_ptr<Listening>> listening_;
+  std::unordered_set<StreamDialer*> dialers_;
+  size_t dials_ = 0;
+  std::vector<std::thread> ended_;  // finished threads, to be joined
+  Counters past_;                   // of closed links
+  std::once_flag closed_once_;
 };
 
 }  // namespace actorhost
