@@ -248,11 +248,6 @@ void ClusterService::adopt(MembershipPtr table) {
   events_.cluster_changed();
 }
 
-void ClusterService::suspects(const std::set<ProcessId>& processes) {
-  view_.set_suspected(processes);
-  events_.cluster_changed();
-}
-
 void ClusterService::set_routes(const Membership& before, const Membership& table) {
   const ProcessId self = view_.process();
   for (const Member& member : table.workers()) {
@@ -284,14 +279,6 @@ void ClusterService::set_routes(const Membership& before, const Membership& tabl
     member_.forget(info.process);
     stream()->forget(info.process);
   }
-}
-
-void ClusterService::finish(const EndMessage& end) {
-  if (view_.set_end(end)) events_.cluster_changed();
-}
-
-void ClusterService::heartbeat(LinkId link) {
-  (void)stream()->send_on(link, make_frame(Kind::heartbeat, kNoAddress, kNoAddress, 0));
 }
 
 void ClusterService::tick() {
@@ -328,11 +315,6 @@ void ClusterService::send_on(LinkId link, Frame&& frame) {
   if (stream() == nullptr) return;
   frame.dst = kNoAddress;  // for the service thread at the other end
   outbox_.put(link, std::move(frame));
-}
-
-void ClusterService::assign(LinkId link, ProcessId process) {
-  member_links_[process] = link;
-  stream()->assign(link, process);
 }
 
 void ClusterService::finish_link(LinkId link) { finish_link(link, kFinishSeconds); }
@@ -382,10 +364,6 @@ Result<bool> ClusterService::start_servers(uint32_t action) {
   return Error{Code::peer_lost, "the coordinator is lost, and the parameter servers with it"};
 }
 
-void ClusterService::lost(const std::string& host, const std::vector<NodeId>& workers, const std::string& reason) {
-  observer_links_.observers().on_lost(host, workers, reason);
-}
-
 void ClusterService::aside(const std::function<void()>& work, const std::function<void()>& then) {
   helpers_[{Helper::reader, 0}].run([this, work, then] {
     work();
@@ -417,10 +395,6 @@ void ClusterService::dial(ProcessId process, const std::string& url) {
   });
 }
 
-void ClusterService::leased(double until) {
-  if (member_.lease().set(until, clock_.now())) events_.cluster_changed();
-}
-
 void ClusterService::prove_dead(ProcessId process, const std::string& url) {
   if (stream() == nullptr || helpers_.contains({Helper::proof, process})) return;
   run_helper(Helper::proof, process, [this, process, url]() -> std::function<void()> {
@@ -430,10 +404,6 @@ void ClusterService::prove_dead(ProcessId process, const std::string& url) {
       member_.on_proof(process, port);
     };
   });
-}
-
-void ClusterService::request_dial(ProcessId process) {
-  to_coordinator(make_frame(cluster_kind::want_link, service_address(view_.process()), kNoAddress, process));
 }
 
 void ClusterService::report_broken(ProcessId process, const std::string& reason) {
@@ -447,12 +417,6 @@ void ClusterService::report_broken(ProcessId process, const std::string& reason)
 }
 
 // ---- a member and its coordinator ----
-
-/// No link may lead to the process again.
-void ClusterService::cut_off(ProcessId process) {
-  view_.cut_off(process);
-  stream()->forget(process);
-}
 
 /// There is a link to a peer.
 void ClusterService::peer_linked(ProcessId process) {

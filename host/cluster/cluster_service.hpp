@@ -122,7 +122,10 @@ class ClusterService final : private CoordinatorOutput, private PeerLinkOutput, 
   // CoordinatorOutput, on the service thread
   void send(Frame&& frame) override;
   void send_on(LinkId link, Frame&& frame) override;
-  void assign(LinkId link, ProcessId process) override;
+  void assign(LinkId link, ProcessId process) override {
+    member_links_[process] = link;
+    stream()->assign(link, process);
+  }
   void finish_link(LinkId link) override;
   void finish_link(LinkId link, double seconds);
   std::string peer_of(LinkId link) const override;
@@ -130,29 +133,45 @@ class ClusterService final : private CoordinatorOutput, private PeerLinkOutput, 
   void publish(MembershipPtr membership) override;
   Result<bool> start_servers(uint32_t action) override;
   void ended(const EndMessage& end) override { finish(end); }
-  void suspects(const std::set<ProcessId>& processes) override;
-  void leased(double until) override;
+  void suspects(const std::set<ProcessId>& processes) override {
+    view_.set_suspected(processes);
+    events_.cluster_changed();
+  }
+  void leased(double until) override {
+    if (member_.lease().set(until, clock_.now())) events_.cluster_changed();
+  }
   void prove_dead(ProcessId process, const std::string& url) override;
   void aside(const std::function<void()>& work, const std::function<void()>& then) override;
-  void lost(const std::string& host, const std::vector<NodeId>& workers, const std::string& reason) override;
+  void lost(const std::string& host, const std::vector<NodeId>& workers, const std::string& reason) override {
+    observer_links_.observers().on_lost(host, workers, reason);
+  }
 
   // PeerLinkOutput, on the service thread
   void dial(ProcessId process, const std::string& url) override;
-  void request_dial(ProcessId process) override;
+  void request_dial(ProcessId process) override {
+    to_coordinator(make_frame(cluster_kind::want_link, service_address(view_.process()), kNoAddress, process));
+  }
   void report_broken(ProcessId process, const std::string& reason) override;
   void close_link(LinkId link, const std::string& reason) override { stream()->close_link(link, reason); }
 
   // MemberLinks, on the service thread
-  void heartbeat(LinkId link) override;
+  void heartbeat(LinkId link) override {
+    (void)stream()->send_on(link, make_frame(Kind::heartbeat, kNoAddress, kNoAddress, 0));
+  }
   double last_received(ProcessId process) const override { return stream()->last_received(process); }
-  void cut_off(ProcessId process) override;
+  void cut_off(ProcessId process) override {
+    view_.cut_off(process);
+    stream()->forget(process);  // no link may lead to the process again
+  }
 
   // ClusterMemberOutput, on the service thread
   void adopt(MembershipPtr membership) override;
   void handle_request(const Frame& request) override;
   void coordinator_lost() override { chunks_.cancel_all(); }
   void take_over(Takeover&& takeover) override;
-  void finish(const EndMessage& end) override;
+  void finish(const EndMessage& end) override {
+    if (view_.set_end(end)) events_.cluster_changed();
+  }
   double stall_seconds() const override { return stalls_.stall_seconds(clock_.now()); }
 
   void run_helper(Helper helper, ProcessId process, const std::function<std::function<void()>()>& work);
