@@ -4,7 +4,6 @@
 #include <cstring>
 #include <new>
 
-#include "host/data/content/npy_convert.hpp"
 #include "host/data/content/npy_header.hpp"
 #include "host/data/file/atomic_file.hpp"
 #include "host/data/file/files.hpp"

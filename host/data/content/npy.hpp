@@ -1,7 +1,7 @@
 #pragma once
 // Arrays in NumPy's .npy format, versions 1 to 3. Arrays are written with the element types of Dtype, little-endian in
 // C order. Arrays of other types, byte orders or element orders are converted on reading to the first of float32,
-// int32, int64 that holds their values (npy_convert.hpp).
+// int32, int64 that holds their values (npy_header.hpp).
 //
 //   npy    = "\x93NUMPY" major:u8 minor:u8 length:(u16 if major = 1, else u32) header data
 //   header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }" spaces "\n"

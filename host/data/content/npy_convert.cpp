@@ -1,8 +1,8 @@
-#include "host/data/content/npy_convert.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "host/data/content/npy_header.hpp"
 
 namespace actorhost {
 

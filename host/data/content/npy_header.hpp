@@ -1,5 +1,7 @@
 #pragma once
-// The text of a .npy header, a Python dictionary literal with three known keys. Used by npy.cpp only.
+// The text of a .npy header, a Python dictionary literal with three known keys, and the conversion of an array from the
+// file's form to the form of this build: little-endian, C order, a Dtype. bool becomes b8, float16 f32, int8, int16 and
+// uint16 i32, uint32 and uint64 i64: values do not change. Used by npy.cpp only.
 
 #include <cstddef>
 #include <string>
@@ -30,5 +32,8 @@ struct NpyHeaderFault {
 
 /// Parses `text`; returns false and fills `fault` for an invalid or unsupported header.
 bool parse_npy_header(std::string_view text, NpyHeader& header, NpyHeaderFault& fault);
+
+/// Converts `data`, which has the size that the header announces. `where` starts the message.
+Result<Tensor> from_stored(const NpyHeader& header, Blob data, const std::string& where);
 
 }  // namespace actorhost
