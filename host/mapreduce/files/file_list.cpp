@@ -8,7 +8,6 @@
 
 #include "host/data/file/file_reader.hpp"
 #include "host/data/file/files.hpp"
-#include "host/mapreduce/files/glob.hpp"
 
 namespace actorhost {
 

@@ -1,11 +1,11 @@
-#include "host/mapreduce/files/glob.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
 #include <fnmatch.h>
+
+#include "host/mapreduce/files/file_list.hpp"
 
 namespace actorhost {
 
