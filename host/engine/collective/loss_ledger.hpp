@@ -4,23 +4,39 @@
 // failed with, and a loss before an action, which shows scripts the new ranks. One object per rank and group; used by
 // the rank's thread.
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "host/wire/address.hpp"
+#include "host/engine/collective/collective_messages.hpp"
 
 namespace actorhost {
 
 /// "ranks 0, 2 lost", by places among the members `before`. Both lists are in increasing order.
-std::string lost_between(const std::vector<NodeId>& before, const std::vector<NodeId>& now);
+inline std::string lost_between(const std::vector<NodeId>& before, const std::vector<NodeId>& now) {
+  std::vector<uint32_t> ranks;
+  for (uint32_t rank = 0; rank < before.size(); ++rank) {
+    if (!std::binary_search(now.begin(), now.end(), before[rank])) ranks.push_back(rank);
+  }
+  return ranks.empty() ? "the membership has changed" : ranks_text(ranks) + " lost";
+}
 
 class LossLedger {
  public:
   /// The loss that the next call has to report, "rank 2 lost" (numbered as in the last call), or empty. `now` and
   /// `actions`: the members of the next call, and the number of actions before it.
-  std::string unreported_loss(const std::vector<NodeId>& now, uint32_t actions) const;
+  std::string unreported_loss(const std::vector<NodeId>& now, uint32_t actions) const {
+    if (last_.empty() || last_ == now || actions_ != actions) return {};
+    std::vector<uint32_t> ranks;
+    for (uint32_t rank = 0; rank < last_.size(); ++rank) {
+      const bool live = std::binary_search(now.begin(), now.end(), last_[rank]);
+      if (!live && !reported_.contains(last_[rank])) ranks.push_back(rank);
+    }
+    return ranks.empty() ? std::string() : ranks_text(ranks) + " lost";
+  }
   /// The script chooses the arguments of the next call for the members `now`.
   void place(std::vector<NodeId> now) { placed_ = std::move(now); }
   const std::vector<NodeId>& placed() const noexcept { return placed_; }
@@ -30,7 +46,16 @@ class LossLedger {
     std::vector<NodeId> before{};   // members of the last call, where they differ
   };
   /// The members `now` make or start a call. `placed`: its arguments were chosen for the members of `place`.
-  Entry enter(const std::vector<NodeId>& now, uint32_t actions, bool placed);
+  Entry enter(const std::vector<NodeId>& now, uint32_t actions, bool placed) {
+    Entry entry{unreported_loss(now, actions), {}};
+    const std::vector<NodeId> made_for = std::exchange(placed_, {});
+    if (entry.unreported_loss.empty() && placed && !made_for.empty() && made_for != now)
+      entry.unreported_loss = lost_between(made_for, now);
+    if (last_ != now) entry.before = std::exchange(last_, now);
+    actions_ = actions;
+    reported_.clear();
+    return entry;
+  }
 
   /// An asynchronous call has failed with the loss of these members.
   void mark_reported(const std::vector<NodeId>& lost) { reported_.insert(lost.begin(), lost.end()); }
