@@ -10,7 +10,6 @@
 
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
-#include "host/base/non_copyable.hpp"
 #include "host/cluster/coordinator_lease.hpp"
 #include "host/cluster/election.hpp"
 #include "host/cluster/failure_detector.hpp"

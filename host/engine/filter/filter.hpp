@@ -42,7 +42,6 @@
 //   decode_filtered(bytes.view(), dtype, count, out);
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 

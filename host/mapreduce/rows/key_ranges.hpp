@@ -3,7 +3,6 @@
 // splitter r-1 (inclusive) to splitter r (exclusive), in the order of the sort, so equal keys stay together.
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
