@@ -103,8 +103,12 @@ int command_interrupts(lua_State* L) {
   return push(L, interrupts.pending.exchange(0));
 }
 
-int open_module(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {
+}  // namespace
+
+std::string worker_error(const std::string& text) { return kErrorMark + text; }
+
+void open_command(Vm& vm) {
+  static constexpr luaL_Reg kFunctions[] = {
       {"err", guarded<command_error>},
       {"status", guarded<command_status>},
       {"cores", guarded<command_cores>},
@@ -117,15 +121,7 @@ int open_module(lua_State* L) {
       {"usage", guarded<command_usage>},
       {"interrupts", guarded<command_interrupts>},
   };
-  return push_functions(L, kFunctions);
-}
-
-}  // namespace
-
-std::string worker_error(const std::string& text) { return kErrorMark + text; }
-
-void open_command(Vm& vm) {
-  vm.register_module("actor.c.command", guarded<open_module>);
+  vm.register_module("actor.c.command", open_functions<kFunctions>);
   open_line_editor(vm);
   open_own_cluster(vm);
 }

@@ -222,13 +222,11 @@ int find(lua_State* L) {
   return 1;
 }
 
-int open_control_module(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {{"attach", guarded<attach>}, {"find", guarded<find>}};
-  return push_functions(L, kFunctions);
-}
-
 }  // namespace
 
-void open_control(Vm& vm) { vm.register_module("actor.c.control", guarded<open_control_module>); }
+void open_control(Vm& vm) {
+  static constexpr luaL_Reg kFunctions[] = {{"attach", guarded<attach>}, {"find", guarded<find>}};
+  vm.register_module("actor.c.control", open_functions<kFunctions>);
+}
 
 }  // namespace actorhost

@@ -35,13 +35,11 @@ int replay_run(lua_State* L) {
   }
 }
 
-int open_dashboard_module(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {{"replay", guarded<replay_run>}};
-  return push_functions(L, kFunctions);
-}
-
 }  // namespace
 
-void open_dashboard(Vm& vm) { vm.register_module("actor.c.dashboard", guarded<open_dashboard_module>); }
+void open_dashboard(Vm& vm) {
+  static constexpr luaL_Reg kFunctions[] = {{"replay", guarded<replay_run>}};
+  vm.register_module("actor.c.dashboard", open_functions<kFunctions>);
+}
 
 }  // namespace actorhost

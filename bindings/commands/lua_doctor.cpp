@@ -247,8 +247,10 @@ int doctor_quoted(lua_State* L) {
   return push(L, json_text(text));
 }
 
-int open_doctor_module(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {
+}  // namespace
+
+void open_doctor(Vm& vm) {
+  static constexpr luaL_Reg kFunctions[] = {
       {"built", guarded<doctor_built>},
       {"kernels", guarded<doctor_kernels>},
       {"allowance", guarded<doctor_allowance>},
@@ -265,11 +267,7 @@ int open_doctor_module(lua_State* L) {
       {"quoted", guarded<doctor_quoted>},
       {"run_folder", guarded<doctor_run_folder>},
   };
-  return push_functions(L, kFunctions);
+  vm.register_module("actor.c.doctor", open_functions<kFunctions>);
 }
-
-}  // namespace
-
-void open_doctor(Vm& vm) { vm.register_module("actor.c.doctor", guarded<open_doctor_module>); }
 
 }  // namespace actorhost

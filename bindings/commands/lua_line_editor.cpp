@@ -80,13 +80,11 @@ int editor_open(lua_State* L) {
 // is_terminal(): whether standard input is a terminal.
 int editor_is_terminal(lua_State* L) { return push(L, isatty(STDIN_FILENO) != 0); }
 
-int open_editor_module(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {{"open", guarded<editor_open>}, {"is_terminal", editor_is_terminal}};
-  return push_functions(L, kFunctions);
-}
-
 }  // namespace
 
-void open_line_editor(Vm& vm) { vm.register_module(kEditorKind, guarded<open_editor_module>); }
+void open_line_editor(Vm& vm) {
+  static constexpr luaL_Reg kFunctions[] = {{"open", guarded<editor_open>}, {"is_terminal", editor_is_terminal}};
+  vm.register_module(kEditorKind, open_functions<kFunctions>);
+}
 
 }  // namespace actorhost

@@ -54,13 +54,11 @@ int cluster_start(lua_State* L) {
   return 1;
 }
 
-int open_cluster_module(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {{"start", guarded<cluster_start>}};
-  return push_functions(L, kFunctions);
-}
-
 }  // namespace
 
-void open_own_cluster(Vm& vm) { vm.register_module(kClusterKind, guarded<open_cluster_module>); }
+void open_own_cluster(Vm& vm) {
+  static constexpr luaL_Reg kFunctions[] = {{"start", guarded<cluster_start>}};
+  vm.register_module(kClusterKind, open_functions<kFunctions>);
+}
 
 }  // namespace actorhost

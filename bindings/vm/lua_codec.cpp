@@ -271,16 +271,6 @@ int take_type(lua_State* L, int ffi, const char* name) {
   return luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
-int open_codec_module(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {
-      {"encode", guarded<codec_encode>},
-      {"decode", guarded<codec_decode>},
-      {"hash", guarded<codec_hash>},
-      {"register_tensor", guarded<codec_register_tensor>},
-  };
-  return push_functions(L, kFunctions);
-}
-
 void require(lua_State* L, const char* name) {
   lua_getglobal(L, "require");
   lua_pushstring(L, name);
@@ -339,7 +329,13 @@ void open_codec(Vm& vm) {
   state->uint64_type = take_type(L, ffi, "uint64_t");
   state->complex_type = take_type(L, ffi, "complex");
   lua_pop(L, 1);
-  vm.register_module("actor.c.codec", guarded<open_codec_module>);
+  static constexpr luaL_Reg kFunctions[] = {
+      {"encode", guarded<codec_encode>},
+      {"decode", guarded<codec_decode>},
+      {"hash", guarded<codec_hash>},
+      {"register_tensor", guarded<codec_register_tensor>},
+  };
+  vm.register_module("actor.c.codec", open_functions<kFunctions>);
 }
 
 }  // namespace actorhost

@@ -112,19 +112,13 @@ int open_core_module(lua_State* L) {
       {"library_text", guarded<library_text>},
   };
   push_functions(L, kFunctions);
-  lua_createtable(L, static_cast<int>(config.args.size()), 0);
-  int i = 0;
-  for (const std::string& arg : config.args) {
-    lua_pushlstring(L, arg.data(), arg.size());
-    lua_rawseti(L, -2, ++i);
-  }
+  push_list(L, config.args);
   if (!config.script.empty()) {
-    lua_pushlstring(L, config.script.data(), config.script.size());
+    push(L, config.script);
     lua_rawseti(L, -2, 0);
   }
   lua_setfield(L, -2, "args");
-  lua_pushliteral(L, ACTORHOST_VERSION);
-  lua_setfield(L, -2, "version");
+  set_field(L, "version", std::string_view(ACTORHOST_VERSION));
   return 1;
 }
 

@@ -72,19 +72,17 @@ int files_list(lua_State* L) {
   return 1;
 }
 
-int open_module(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {
+}  // namespace
+
+void open_files(Vm& vm) {
+  static constexpr luaL_Reg kFunctions[] = {
       {"list", guarded<files_list>},
       {"replace", guarded<files_replace>},
       {"regular", guarded<files_regular>},
       {"writable", guarded<files_writable>},
       {"make_directory", guarded<files_make_directory>},
   };
-  return push_functions(L, kFunctions);
+  vm.register_module("actor.c.files", open_functions<kFunctions>);
 }
-
-}  // namespace
-
-void open_files(Vm& vm) { vm.register_module("actor.c.files", guarded<open_module>); }
 
 }  // namespace actorhost

@@ -56,6 +56,11 @@ int push_or_raise(lua_State* L, const Error& error);
 
 /// Pushes a new table of the functions and returns 1, as a module's open function does.
 int push_functions(lua_State* L, std::span<const luaL_Reg> functions);
+/// The open function of a module without state.
+template <const auto& kFunctions>
+int open_functions(lua_State* L) {
+  return push_functions(L, kFunctions);
+}
 
 /// Pushes a text, a number or a boolean and returns 1, for `return push(L, value);`.
 inline int push(lua_State* L, std::string_view text) {

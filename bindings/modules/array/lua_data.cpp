@@ -345,8 +345,11 @@ int take_batch(lua_State* L) {
   return 2;
 }
 
-int data_module(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {
+}  // namespace
+
+void open_data(Vm& vm) {
+  vm.register_ffi("data", &kDataApi);
+  static constexpr luaL_Reg kFunctions[] = {
       {"mnist", guarded<load_mnist>},      {"drawn_mnist", guarded<drawn_mnist>},
       {"find_mnist", guarded<find_mnist>}, {"digits", guarded<digits>},
       {"images", guarded<load_images>},    {"idx", guarded<load_idx>},
@@ -357,14 +360,7 @@ int data_module(lua_State* L) {
       {"submit", guarded<submit_batch>},   {"take", guarded<take_batch>},
       {"close", guarded<close_loader>},
   };
-  return push_functions(L, kFunctions);
-}
-
-}  // namespace
-
-void open_data(Vm& vm) {
-  vm.register_ffi("data", &kDataApi);
-  vm.register_module("actor.c.data", data_module);
+  vm.register_module("actor.c.data", open_functions<kFunctions>);
   auto cache = std::make_shared<DataCache>();
   share_data(vm, *cache);
   vm.own(std::move(cache));

@@ -82,16 +82,14 @@ int drop_keeper(lua_State* L) {
 /// pressing() -> whether the process ends soon and a checkpoint should be saved now
 int pressing(lua_State* L) { return push(L, NodeContext::of(L).shared.keepers.last()); }
 
-int open_checkpoint(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {
+}  // namespace
+
+void open_checkpoint(Vm& vm) {
+  static constexpr luaL_Reg kFunctions[] = {
       {"write", guarded<write>},    {"read", guarded<read>},        {"lock", guarded<lock_folder>},
       {"keep", guarded<keep_name>}, {"drop", guarded<drop_keeper>}, {"pressing", guarded<pressing>},
   };
-  return push_functions(L, kFunctions);
+  vm.register_module("actor.c.checkpoint", open_functions<kFunctions>);
 }
-
-}  // namespace
-
-void open_checkpoint(Vm& vm) { vm.register_module("actor.c.checkpoint", open_checkpoint); }
 
 }  // namespace actorhost

@@ -120,16 +120,14 @@ int wait_for_event(lua_State* L) {
   return push_event(L, std::move(*event));
 }
 
-int open_events(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {
+}  // namespace
+
+void open_events(Vm& vm) {
+  static constexpr luaL_Reg kFunctions[] = {
       {"put", guarded<put_event>}, {"send_to", guarded<send_to>},     {"send_all", guarded<send_all>},
       {"get", guarded<get_event>}, {"wait", guarded<wait_for_event>}, {"id_of", guarded<id_of>},
   };
-  return push_functions(L, kFunctions);
+  vm.register_module("actor.c.events", open_functions<kFunctions>);
 }
-
-}  // namespace
-
-void open_events(Vm& vm) { vm.register_module("actor.c.events", open_events); }
 
 }  // namespace actorhost

@@ -87,16 +87,6 @@ int reset(lua_State* L) {
   return 0;
 }
 
-int filter_module(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {
-      {"open", guarded<make_filter>},
-      {"encode", guarded<encode>},
-      {"decode", guarded<decode>},
-      {"reset", guarded<reset>},
-  };
-  return push_functions(L, kFunctions);
-}
-
 }  // namespace
 
 FilterSpec filter_at(lua_State* L, int index) {
@@ -119,6 +109,14 @@ FilterSpec filter_at(lua_State* L, int index) {
   return out;
 }
 
-void open_filter(Vm& vm) { vm.register_module("actor.c.filter", guarded<filter_module>); }
+void open_filter(Vm& vm) {
+  static constexpr luaL_Reg kFunctions[] = {
+      {"open", guarded<make_filter>},
+      {"encode", guarded<encode>},
+      {"decode", guarded<decode>},
+      {"reset", guarded<reset>},
+  };
+  vm.register_module("actor.c.filter", open_functions<kFunctions>);
+}
 
 }  // namespace actorhost

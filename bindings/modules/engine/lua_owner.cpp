@@ -30,13 +30,11 @@ int among(lua_State* L) {
   return push(L, owner);
 }
 
-int open_module(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {{"among", guarded<among>}};
-  return push_functions(L, kFunctions);
-}
-
 }  // namespace
 
-void open_owner(Vm& vm) { vm.register_module("actor.c.owner", open_module); }
+void open_owner(Vm& vm) {
+  static constexpr luaL_Reg kFunctions[] = {{"among", guarded<among>}};
+  vm.register_module("actor.c.owner", open_functions<kFunctions>);
+}
 
 }  // namespace actorhost

@@ -317,17 +317,13 @@ int finish(lua_State* L) {
   return 0;
 }
 
-int open_console_module(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {{"wait", guarded<wait>}, {"finish", guarded<finish>}};
-  return push_functions(L, kFunctions);
-}
-
 }  // namespace
 
 void open_console(Vm& vm) {
   auto* context = static_cast<NodeContext*>(vm.context());
   RegistryObject<ConsoleRunner>::store(vm.state(), kRunnerKey, std::make_shared<ConsoleRunner>(vm, *context));
-  vm.register_module("actor.c.console", guarded<open_console_module>);
+  static constexpr luaL_Reg kFunctions[] = {{"wait", guarded<wait>}, {"finish", guarded<finish>}};
+  vm.register_module("actor.c.console", open_functions<kFunctions>);
 }
 
 }  // namespace actorhost

@@ -346,18 +346,6 @@ int sim_load_rule(lua_State* L) {
   return 2;
 }
 
-int sim_module(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {
-      {"load_rule", guarded<sim_load_rule>},
-      {"rule_limit", guarded<sim_rule_limit>},
-      {"run", guarded<sim_run>},
-      {"check", guarded<sim_check>},
-      {"rule_seed", guarded<sim_rule_seed>},
-      {"student_t", guarded<sim_student_t>},
-  };
-  return push_functions(L, kFunctions);
-}
-
 }  // namespace
 
 SimControl& sim_control(Vm& vm) {
@@ -376,7 +364,15 @@ void open_sim(Vm& vm) {
   lua_pushlightuserdata(L, control.get());
   lua_rawset(L, LUA_REGISTRYINDEX);
   vm.own(control);
-  vm.register_module("actor.c.sim", guarded<sim_module>);
+  static constexpr luaL_Reg kFunctions[] = {
+      {"load_rule", guarded<sim_load_rule>},
+      {"rule_limit", guarded<sim_rule_limit>},
+      {"run", guarded<sim_run>},
+      {"check", guarded<sim_check>},
+      {"rule_seed", guarded<sim_rule_seed>},
+      {"student_t", guarded<sim_student_t>},
+  };
+  vm.register_module("actor.c.sim", open_functions<kFunctions>);
 }
 
 }  // namespace actorhost

@@ -46,20 +46,16 @@ int changed_text(lua_State* L) {
   return push(L, changed);
 }
 
-int open_text_module(lua_State* L) {
-  static const luaL_Reg kFunctions[] = {
-      {"lower", guarded<changed_text<lower_text>>},
-      {"fold", guarded<changed_text<folded_text>>},
-      {"nfc", guarded<changed_text<composed_text>>},
-  };
-  return push_functions(L, kFunctions);
-}
-
 }  // namespace
 
 void open_text(Vm& vm) {
   vm.register_ffi("text", &kTextApi);
-  vm.register_module("actor.c.text", open_text_module);
+  static constexpr luaL_Reg kFunctions[] = {
+      {"lower", guarded<changed_text<lower_text>>},
+      {"fold", guarded<changed_text<folded_text>>},
+      {"nfc", guarded<changed_text<composed_text>>},
+  };
+  vm.register_module("actor.c.text", open_functions<kFunctions>);
 }
 
 }  // namespace actorhost
