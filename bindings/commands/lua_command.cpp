@@ -37,14 +37,7 @@ int command_usage(lua_State* L) {
 
 // spawn(args): the worker's number.
 int command_spawn(lua_State* L) {
-  check_table(L, 1, "args", "command.spawn");
-  std::vector<std::string> args;
-  for (int i = 1; i <= static_cast<int>(lua_objlen(L, 1)); ++i) {
-    lua_rawgeti(L, 1, i);
-    args.emplace_back(check_text(L, -1, "args", "command.spawn"));
-    lua_pop(L, 1);
-  }
-  const auto worker = context_of(L).pool.spawn(args);
+  const auto worker = context_of(L).pool.spawn(check_texts(L, 1, "args", "command.spawn"));
   if (!worker) raise_error(L, worker.error());
   return push(L, *worker);
 }

@@ -65,14 +65,9 @@ json json_at(lua_State* L, int index, int depth = 0) {
   }
   if (type != LUA_TTABLE) return nullptr;
   const int table = index < 0 ? lua_gettop(L) + index + 1 : index;
-  const auto length = static_cast<int>(lua_objlen(L, table));
-  json out = length > 0 ? json::array() : json::object();
-  for (int i = 1; i <= length; ++i) {
-    lua_rawgeti(L, table, i);
-    out.push_back(json_at(L, -1, depth + 1));
-    lua_pop(L, 1);
-  }
-  if (length > 0) return out;
+  json out = lua_objlen(L, table) > 0 ? json::array() : json::object();
+  each_item(L, table, [&](int /*i*/) { out.push_back(json_at(L, -1, depth + 1)); });
+  if (out.is_array()) return out;
   lua_pushnil(L);
   while (lua_next(L, table) != 0) {
     if (lua_type(L, -2) == LUA_TSTRING) out[lua_tostring(L, -2)] = json_at(L, -1, depth + 1);
@@ -132,14 +127,7 @@ Result<std::string> url_of(const std::string& text) {
 Result<std::string> state_at(lua_State* L) {
   ControlClient& client = client_at(L);
   std::vector<std::string> sections;
-  if (!lua_isnoneornil(L, 2)) {
-    check_table(L, 2, "sections", "connection:state");
-    for (int i = 1; i <= static_cast<int>(lua_objlen(L, 2)); ++i) {
-      lua_rawgeti(L, 2, i);
-      sections.emplace_back(check_text(L, -1, "sections", "connection:state"));
-      lua_pop(L, 1);
-    }
-  }
+  if (!lua_isnoneornil(L, 2)) sections = check_texts(L, 2, "sections", "connection:state");
   return client.state(sections, lua_isnumber(L, 3) != 0 ? lua_tonumber(L, 3) : kReplySeconds);
 }
 

@@ -41,14 +41,7 @@ constexpr luaL_Reg kClusterMethods[] = {
 };
 
 int cluster_start(lua_State* L) {
-  check_table(L, 1, "flags", "own_cluster.start");
-  std::vector<std::string> flags;
-  for (int i = 1; i <= static_cast<int>(lua_objlen(L, 1)); ++i) {
-    lua_rawgeti(L, 1, i);
-    flags.emplace_back(check_text(L, -1, "flags", "own_cluster.start"));
-    lua_pop(L, 1);
-  }
-  auto started = OwnCluster::start(std::move(flags));
+  auto started = OwnCluster::start(check_texts(L, 1, "flags", "own_cluster.start"));
   if (!started) raise_error(L, started.error());
   push_object<OwnCluster>(L, kClusterKind, kClusterMethods) = std::make_unique<OwnCluster>(std::move(*started));
   return 1;

@@ -119,6 +119,13 @@ std::string_view check_text(lua_State* L, int index, const char* name, const cha
   return {text, size};
 }
 
+std::vector<std::string> check_texts(lua_State* L, int index, const char* name, const char* function) {
+  check_table(L, index, name, function);
+  std::vector<std::string> texts;
+  each_item(L, index, [&](int /*i*/) { texts.emplace_back(check_text(L, -1, name, function)); });
+  return texts;
+}
+
 double number_field(lua_State* L, int index, const char* name, double otherwise) {
   lua_getfield(L, index, name);
   const double value = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : otherwise;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <lua.hpp>
 
@@ -101,6 +102,17 @@ int push_list(lua_State* L, const Items& items) {
   return push_list(L, items, [L](const auto& item) { push(L, item); });
 }
 
+/// Calls `read(i)` for each element of the array at `index`, with element i, from 1, on top of the stack.
+template <typename F>
+void each_item(lua_State* L, int index, F read) {
+  const int count = static_cast<int>(lua_objlen(L, index));
+  for (int i = 1; i <= count; ++i) {
+    lua_rawgeti(L, index, i);
+    read(i);
+    lua_pop(L, 1);
+  }
+}
+
 /// LuaJIT's type number of cdata, which lua.h does not define.
 inline constexpr int kLuaCdata = 10;
 
@@ -120,6 +132,8 @@ void check_table(lua_State* L, int index, const char* name, const char* function
 void check_function(lua_State* L, int index, const char* name, const char* function);
 /// The view is valid while the value is on the stack.
 std::string_view check_text(lua_State* L, int index, const char* name, const char* function);
+/// An array of texts.
+std::vector<std::string> check_texts(lua_State* L, int index, const char* name, const char* function);
 
 /// A field of the table at `index`, which the standard library has checked. A field of another type gives `otherwise`,
 /// false or "".

@@ -206,16 +206,13 @@ Dtype type_at(lua_State* L, int index, const char* function) {
 /// Reads an array of names and of numbers from 1.
 std::vector<CsvColumn> columns_at(lua_State* L, int index) {
   std::vector<CsvColumn> columns;
-  const size_t count = lua_objlen(L, index);
-  for (size_t i = 1; i <= count; ++i) {
-    lua_rawgeti(L, index, static_cast<int>(i));
+  each_item(L, index, [&](int /*i*/) {
     if (lua_type(L, -1) == LUA_TNUMBER) {
       columns.emplace_back(static_cast<size_t>(lua_tonumber(L, -1)));
     } else {
       columns.emplace_back(std::string(check_text(L, -1, "columns", "data.csv")));
     }
-    lua_pop(L, 1);
-  }
+  });
   return columns;
 }
 
@@ -300,11 +297,7 @@ int open_loader(lua_State* L) {
   check_table(L, 1, "sources", "data.loader");
   auto& loader = push_object<BatchLoader>(L, kBatchLoader);
   std::vector<Gather> sources;
-  for (size_t i = 1; i <= lua_objlen(L, 1); ++i) {
-    lua_rawgeti(L, 1, static_cast<int>(i));
-    sources.push_back(gather_at(L, lua_gettop(L)));
-    lua_pop(L, 1);
-  }
+  each_item(L, 1, [&](int /*i*/) { sources.push_back(gather_at(L, lua_gettop(L))); });
   loader = std::make_unique<BatchLoader>(std::move(sources));
   return 1;
 }
@@ -320,12 +313,10 @@ int submit_batch(lua_State* L) {
   BatchLoader& loader = loader_at(L, 1);
   const auto* positions = static_cast<const int32_t*>(lua_topointer(L, 2));
   std::vector<BatchLoader::Target> targets;
-  for (size_t i = 1; i <= lua_objlen(L, 3); ++i) {
-    lua_rawgeti(L, 3, static_cast<int>(i));
+  each_item(L, 3, [&](int /*i*/) {
     const auto& out = *static_cast<const ah_tensor*>(lua_topointer(L, -1));
     targets.push_back({block_of(out), out.data_});
-    lua_pop(L, 1);
-  }
+  });
   loader.submit({positions, positions + 1 + positions[0]}, std::move(targets));
   return 0;
 }

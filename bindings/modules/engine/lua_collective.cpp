@@ -365,17 +365,14 @@ int group(lua_State* L) {
   made->name = check_text(L, 1, "name", "collective.group");
   engine.collectives.members_of(engine.collectives.all_workers());
   const auto& workers = NodeContext::of(L).node.membership().workers();
-  const auto count = static_cast<int>(lua_objlen(L, 2));
-  for (int i = 1; i <= count; ++i) {
-    lua_rawgeti(L, 2, i);
+  each_item(L, 2, [&](int /*i*/) {
     const auto rank = static_cast<size_t>(lua_tonumber(L, -1));
-    lua_pop(L, 1);
     if (rank >= workers.size()) {
       raise_at_user(L, "bad argument 'ranks' to collective.group: there is no rank " + std::to_string(rank) +
                            " among " + std::to_string(workers.size()));
     }
     made->ids.push_back(workers[rank].id);
-  }
+  });
   std::sort(made->ids.begin(), made->ids.end());
   made->ids.erase(std::unique(made->ids.begin(), made->ids.end()), made->ids.end());
   for (const auto& other : engine.named) {

@@ -14,19 +14,16 @@ namespace {
 int among(lua_State* L) {
   const uint64_t hash = take(L, param_key_at(L, 1, "ctx.owns: key")).hash();
   check_table(L, 2, "ids", "owner.among");
-  const size_t count = lua_objlen(L, 2);
   lua_Number owner = 0;
   uint64_t greatest = 0;
-  for (size_t i = 1; i <= count; ++i) {
-    lua_rawgeti(L, 2, static_cast<int>(i));
+  each_item(L, 2, [&](int i) {
     const lua_Number id = lua_tonumber(L, -1);
-    lua_pop(L, 1);
     const uint64_t weight = StepRng::mix(hash ^ StepRng::mix(static_cast<uint64_t>(id) + 1));
-    if (i > 1 && weight <= greatest) continue;
+    if (i > 1 && weight <= greatest) return;
     greatest = weight;
     owner = id;
-  }
-  if (count == 0) return 0;
+  });
+  if (lua_objlen(L, 2) == 0) return 0;
   return push(L, owner);
 }
 

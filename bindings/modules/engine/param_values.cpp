@@ -152,11 +152,8 @@ void push_entries(lua_State* L, std::vector<ParamEntry> entries, bool shared) {
 
 std::vector<ParamKey> param_keys_at(lua_State* L, int index, const std::string& where) {
   std::vector<ParamKey> keys;
-  for (int i = 1; i <= static_cast<int>(lua_objlen(L, index)); ++i) {
-    lua_rawgeti(L, index, i);
-    keys.push_back(take(L, param_key_at(L, -1, where + ": key " + std::to_string(i))));
-    lua_pop(L, 1);
-  }
+  each_item(L, index,
+            [&](int i) { keys.push_back(take(L, param_key_at(L, -1, where + ": key " + std::to_string(i)))); });
   return keys;
 }
 

@@ -93,12 +93,7 @@ bool true_field(lua_State* L, const char* name) {
 template <typename Read>
 void each_in(lua_State* L, const char* name, Read read) {
   lua_getfield(L, -1, name);
-  const int count = static_cast<int>(lua_objlen(L, -1));
-  for (int i = 1; i <= count; ++i) {
-    lua_rawgeti(L, -1, i);
-    read();
-    lua_pop(L, 1);
-  }
+  each_item(L, -1, [&](int /*i*/) { read(); });
   lua_pop(L, 1);
 }
 

@@ -260,14 +260,13 @@ int begin_checkpoint(lua_State* L) {
 int commit_save(lua_State* L) {
   const SaveFolder folder = folder_at(L, 1);
   check_table(L, 2, "parts", "commit_save");
-  std::vector<SavedPart> parts(lua_objlen(L, 2));
-  for (size_t i = 0; i < parts.size(); ++i) {
-    lua_rawgeti(L, 2, static_cast<int>(i) + 1);
+  std::vector<SavedPart> parts;
+  each_item(L, 2, [&](int /*i*/) {
     for (int field = 1; field <= 3; ++field) lua_rawgeti(L, -field, field);
-    parts[i] = {lua_tostring(L, -3), static_cast<uint64_t>(lua_tonumber(L, -2)),
-                static_cast<uint64_t>(lua_tonumber(L, -1))};
-    lua_pop(L, 4);
-  }
+    parts.push_back(
+        {lua_tostring(L, -3), static_cast<uint64_t>(lua_tonumber(L, -2)), static_cast<uint64_t>(lua_tonumber(L, -1))});
+    lua_pop(L, 3);
+  });
   const auto figures = actorhost::commit_save(folder, parts);
   if (!figures) raise_error(L, figures.error());
   lua_createtable(L, 0, 3);

@@ -20,16 +20,14 @@ Value value_at(lua_State* L, int index, const std::string& function) {
       return std::string(bytes, size);
     }
     case LUA_TTABLE: {
-      std::vector<double> numbers(lua_objlen(L, index));
-      for (size_t i = 0; i < numbers.size(); ++i) {
-        lua_rawgeti(L, index, static_cast<int>(i) + 1);
+      std::vector<double> numbers;
+      each_item(L, index, [&](int i) {
         if (lua_type(L, -1) != LUA_TNUMBER) {
-          raise_bad_argument(L, -1, (std::to_string(index) + "[" + std::to_string(i + 1) + "]").c_str(),
+          raise_bad_argument(L, -1, (std::to_string(index) + "[" + std::to_string(i) + "]").c_str(),
                              ("host." + function).c_str(), "number");
         }
-        numbers[i] = lua_tonumber(L, -1);
-        lua_pop(L, 1);
-      }
+        numbers.push_back(lua_tonumber(L, -1));
+      });
       return numbers;
     }
     default: break;
