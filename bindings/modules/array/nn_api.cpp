@@ -62,7 +62,7 @@ bool conv_of(const ah_tensor* x, const ah_tensor* y, const ah_tensor* weight, co
 int32_t conv(ah_tensor* y, const ah_tensor* x, const ah_tensor* weight, const ah_tensor* bias, const ah_windows* w,
              int32_t activation) noexcept {
   return guarded_status([&]() -> int32_t {
-    if (const int32_t status = check_alike(y, x, weight, bias); status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(check_alike(y, x, weight, bias));
     kernel::Conv c{};
     if (!conv_of(x, y, weight, w, c) || !has(bias, c.filters)) return AH_TENSOR_SHAPE;
     std::optional<kernel::Unary> unary;
@@ -76,7 +76,7 @@ int32_t conv(ah_tensor* y, const ah_tensor* x, const ah_tensor* weight, const ah
 int32_t conv_to_input(ah_tensor* x_grad, const ah_tensor* y_grad, const ah_tensor* weight,
                       const ah_windows* w) noexcept {
   return guarded_status([&]() -> int32_t {
-    if (const int32_t status = check_alike(x_grad, y_grad, weight); status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(check_alike(x_grad, y_grad, weight));
     kernel::Conv c{};
     if (!conv_of(x_grad, y_grad, weight, w, c)) return AH_TENSOR_SHAPE;
     kernel::conv_to_input(kernels_of(x_grad), dtype_of(x_grad), c, y_grad->data_, weight->data_, x_grad->data_,
@@ -88,7 +88,7 @@ int32_t conv_to_input(ah_tensor* x_grad, const ah_tensor* y_grad, const ah_tenso
 int32_t conv_to_weights(ah_tensor* weight_grad, ah_tensor* bias_grad, const ah_tensor* x, const ah_tensor* y_grad,
                         const ah_windows* w) noexcept {
   return guarded_status([&]() -> int32_t {
-    if (const int32_t status = check_alike(x, y_grad, weight_grad, bias_grad); status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(check_alike(x, y_grad, weight_grad, bias_grad));
     kernel::Conv c{};
     if (!conv_of(x, y_grad, weight_grad, w, c) || !has(bias_grad, c.filters)) return AH_TENSOR_SHAPE;
     kernel::conv_to_weights(kernels_of(x), dtype_of(x), c, x->data_, y_grad->data_, weight_grad->data_,
@@ -101,7 +101,7 @@ int32_t conv_to_weights(ah_tensor* weight_grad, ah_tensor* bias_grad, const ah_t
 template <typename F>
 int32_t pool(const ah_tensor* x, const ah_tensor* y, const ah_windows* w, F run) noexcept {
   return guarded_status([&]() -> int32_t {
-    if (const int32_t status = check_alike(x, y); status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(check_alike(x, y));
     kernel::Windows windows{};
     if (!windows_of(x, y, w, windows) || x->extent_[3] != y->extent_[3]) return AH_TENSOR_SHAPE;
     run(windows);
@@ -150,7 +150,7 @@ kernel::Normalisation normalisation_of(const ah_normalisation* by) noexcept {
 
 int32_t channel_moments(ah_tensor* mean, ah_tensor* variance, const ah_tensor* x) noexcept {
   return guarded_status([&]() -> int32_t {
-    if (const int32_t status = check_alike(x, mean, variance); status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(check_alike(x, mean, variance));
     const kernel::Channels c = channels_of(x);
     if (!has(mean, c.channels) || !has(variance, c.channels)) return AH_TENSOR_SHAPE;
     kernel::channel_moments(c, x->data_, mean->data_, variance->data_);
@@ -159,8 +159,7 @@ int32_t channel_moments(ah_tensor* mean, ah_tensor* variance, const ah_tensor* x
 }
 
 int32_t check_normalisation(const kernel::Channels& c, const ah_tensor* x, const ah_normalisation* by) noexcept {
-  const int32_t status = check_alike(x, by->mean, by->variance, by->gamma, by->beta);
-  if (status != AH_TENSOR_OK) return status;
+  AH_TENSOR_TRY(check_alike(x, by->mean, by->variance, by->gamma, by->beta));
   const bool fit = has(by->mean, c.channels) && has(by->variance, c.channels) && has(by->gamma, c.channels) &&
                    has(by->beta, c.channels);
   return fit ? AH_TENSOR_OK : AH_TENSOR_SHAPE;
@@ -169,11 +168,11 @@ int32_t check_normalisation(const kernel::Channels& c, const ah_tensor* x, const
 int32_t normalise(ah_tensor* y, const ah_tensor* x, const ah_normalisation* by) noexcept {
   return guarded_status([&]() -> int32_t {
     const kernel::Channels c = channels_of(x);
-    int32_t status = check_normalisation(c, x, by);
-    if (status == AH_TENSOR_OK) status = check_alike(x, y);
-    if (status == AH_TENSOR_OK && !has(y, x->count_)) status = AH_TENSOR_SHAPE;
-    if (status == AH_TENSOR_OK) kernel::normalise(c, normalisation_of(by), x->data_, y->data_);
-    return status;
+    AH_TENSOR_TRY(check_normalisation(c, x, by));
+    AH_TENSOR_TRY(check_alike(x, y));
+    if (!has(y, x->count_)) return AH_TENSOR_SHAPE;
+    kernel::normalise(c, normalisation_of(by), x->data_, y->data_);
+    return AH_TENSOR_OK;
   });
 }
 
@@ -181,9 +180,8 @@ int32_t normalise_grad(ah_tensor* x_grad, ah_tensor* gamma_grad, ah_tensor* beta
                        const ah_tensor* y_grad, const ah_normalisation* by, int32_t of_batch) noexcept {
   return guarded_status([&]() -> int32_t {
     const kernel::Channels c = channels_of(x);
-    int32_t status = check_normalisation(c, x, by);
-    if (status == AH_TENSOR_OK) status = check_alike(x, y_grad, x_grad, gamma_grad, beta_grad);
-    if (status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(check_normalisation(c, x, by));
+    AH_TENSOR_TRY(check_alike(x, y_grad, x_grad, gamma_grad, beta_grad));
     const bool fit =
         has(y_grad, x->count_) && has(x_grad, x->count_) && has(gamma_grad, c.channels) && has(beta_grad, c.channels);
     if (!fit) return AH_TENSOR_SHAPE;
@@ -196,7 +194,7 @@ int32_t normalise_grad(ah_tensor* x_grad, ah_tensor* gamma_grad, ah_tensor* beta
 // ---- Elementwise ----
 
 int32_t dropout(ah_tensor* y, const ah_tensor* x, double rate, uint64_t seed, uint64_t number) noexcept {
-  if (const int32_t status = check_alike(x, y); status != AH_TENSOR_OK) return status;
+  AH_TENSOR_TRY(check_alike(x, y));
   if (!has(y, x->count_)) return AH_TENSOR_SHAPE;
   const uint64_t key = StepRng(seed, 0, number).next();
   const auto least = static_cast<uint32_t>(std::llround(rate * 0x1p32 > 0xffffffffp0 ? 0xffffffffp0 : rate * 0x1p32));
@@ -207,7 +205,7 @@ int32_t dropout(ah_tensor* y, const ah_tensor* x, double rate, uint64_t seed, ui
 }
 
 int32_t activation_grad(int32_t op, ah_tensor* x_grad, const ah_tensor* y_grad, const ah_tensor* at) noexcept {
-  if (const int32_t status = check_alike(x_grad, y_grad, at); status != AH_TENSOR_OK) return status;
+  AH_TENSOR_TRY(check_alike(x_grad, y_grad, at));
   if (!has(y_grad, at->count_) || !has(x_grad, at->count_)) return AH_TENSOR_SHAPE;
   kernel::in_pieces(thread_pool_of(at), at->count_, [&](int64_t first, int64_t count) {
     kernels_of(at).binary(static_cast<kernel::Binary>(op), dtype_of(at), count, element(x_grad, first), 1,
@@ -217,7 +215,7 @@ int32_t activation_grad(int32_t op, ah_tensor* x_grad, const ah_tensor* y_grad, 
 }
 
 int32_t softmax_grad(ah_tensor* x_grad, const ah_tensor* y_grad, const ah_tensor* y) noexcept {
-  if (const int32_t status = check_alike(y, y_grad, x_grad); status != AH_TENSOR_OK) return status;
+  AH_TENSOR_TRY(check_alike(y, y_grad, x_grad));
   if (!has(y_grad, y->count_) || !has(x_grad, y->count_)) return AH_TENSOR_SHAPE;
   const kernel::Channels c = channels_of(y);
   kernels_of(y).softmax_grad(c.dtype, c.rows, c.channels, x_grad->data_, y_grad->data_, y->data_);

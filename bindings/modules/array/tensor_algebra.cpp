@@ -19,7 +19,7 @@ double reduce_all(int32_t op, const ah_tensor* a) noexcept {
 // Prepares `out` for a result of this type along `dim`, and calls f with its view; `dim` has size 1 there.
 template <typename F>
 int32_t along(ah_tensor* out, const ah_tensor* a, Dtype type, int32_t dim, int32_t keep, F f) noexcept {
-  return guarded_status([&] {
+  return guarded_status([&]() -> int32_t {
     const auto d = static_cast<size_t>(dim);
     View kept = view_of(*a);
     kept.dtype = type;
@@ -29,8 +29,7 @@ int32_t along(ah_tensor* out, const ah_tensor* a, Dtype type, int32_t dim, int32
       std::copy(kept.shape.begin() + dim + 1, kept.shape.end(), like.shape.begin() + dim);
       --like.shape.rank;
     }
-    const int32_t status = prepare(a->context_, *out, like);
-    if (status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(prepare(a->context_, *out, like));
     const View result = view_of(*out);
     kept.data = result.data;
     kept.steps = result.steps;
@@ -39,7 +38,7 @@ int32_t along(ah_tensor* out, const ah_tensor* a, Dtype type, int32_t dim, int32
       kept.steps[d] = 1;
     }
     f(kept);
-    return status;
+    return AH_TENSOR_OK;
   });
 }
 
@@ -50,10 +49,9 @@ int32_t reduce(int32_t op, ah_tensor* out, const ah_tensor* a, int32_t dim, int3
 }
 
 int32_t arg_max(ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t smallest, int32_t keep) noexcept {
-  const int32_t status = along(out, a, Dtype::i64, dim, keep, [&](const View& to) {
+  AH_TENSOR_TRY(along(out, a, Dtype::i64, dim, keep, [&](const View& to) {
     kernel::arg_max_dim(kernels_of(a), view_of(*a), dim, smallest != 0, to);
-  });
-  if (status != AH_TENSOR_OK) return status;
+  }));
   const auto add = static_cast<int32_t>(kernel::Binary::add);
   return state_of(out->context_).api.binary_scalar(add, out, out, 1, 0);
 }
@@ -169,15 +167,14 @@ int32_t softmax(ah_tensor* out, const ah_tensor* a) noexcept {
   return guarded_status([&]() -> int32_t {
     const auto& k = kernels_of(a);
     if (!is_floating(static_cast<Dtype>(a->type_))) return wrong_kind(*a);
-    const int32_t status = prepare(a->context_, *out, view_of(*a));
-    if (status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(prepare(a->context_, *out, view_of(*a)));
     std::unique_ptr<Copied> keep;
     const View in = rows_of(k, *a, keep);
     std::unique_ptr<Copied> result;
     const View to = rows_of(k, *out, result);
     k.softmax(in.dtype, in.shape[0], in.shape[1], to.data, to.steps[0], in.data, in.steps[0]);
     if (result != nullptr) kernel::copy(k, view_of(*out), result->view);
-    return status;
+    return AH_TENSOR_OK;
   });
 }
 
@@ -211,8 +208,7 @@ int32_t cross_entropy(double* loss, ah_tensor* grad, const ah_tensor* scores, co
     if (!read_labels(*labels, columns, indices)) return AH_TENSOR_LABEL;
     View to;
     if (grad != nullptr) {
-      const int32_t status = prepare(scores->context_, *grad, view_of(*scores));
-      if (status != AH_TENSOR_OK) return status;
+      AH_TENSOR_TRY(prepare(scores->context_, *grad, view_of(*scores)));
       to = view_of(*grad);
       if (to.steps[1] != 1 && columns != 1) return AH_TENSOR_OUT;
     }

@@ -59,7 +59,7 @@ std::optional<Dtype> common_type(Dtype a, Dtype b) noexcept {
 }
 
 int32_t unary(int32_t code, ah_tensor* out, const ah_tensor* a) noexcept {
-  return guarded_status([&] {
+  return guarded_status([&]() -> int32_t {
     const auto op = static_cast<Unary>(code);
     const auto& k = kernels_of(a);
     std::unique_ptr<Copied> typed;
@@ -69,12 +69,11 @@ int32_t unary(int32_t code, ah_tensor* out, const ah_tensor* a) noexcept {
     if (in.dtype == Dtype::b8 && op == Unary::neg) return wrong_kind(*a);
     View like = in;
     like.dtype = kernel::result_of(op, in.dtype);
-    const int32_t status = prepare(a->context_, *out, like);
-    if (status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(prepare(a->context_, *out, like));
     std::unique_ptr<Copied> keep;
     const View to = view_of(*out);
     kernel::unary(k, op, to, apart(k, to, in, keep));
-    return status;
+    return AH_TENSOR_OK;
   });
 }
 
@@ -99,9 +98,8 @@ int32_t run_binary(ah_tensor_context* context, Binary op, ah_tensor* out, const 
   View like{.dtype = kernel::result_of(op, left.dtype)};
   if (!kernel::broadcast_shapes(left.shape, right.shape, like.shape)) return AH_TENSOR_SHAPE;
   const auto& k = *state_of(context).kernels;
-  int32_t status = like.size() == 0 ? AH_TENSOR_OK : check_right(context, k, op, right);
-  if (status == AH_TENSOR_OK) status = prepare(context, *out, like);
-  if (status != AH_TENSOR_OK) return status;
+  if (like.size() != 0) AH_TENSOR_TRY(check_right(context, k, op, right));
+  AH_TENSOR_TRY(prepare(context, *out, like));
   const View to = view_of(*out);
   View wide_left;
   View wide_right;
@@ -146,14 +144,14 @@ Dtype scalar_type(Binary op, Dtype type, double value, bool swapped) noexcept {
 }
 
 int32_t binary_scalar(int32_t code, ah_tensor* out, const ah_tensor* a, double value, int32_t swapped) noexcept {
-  return guarded_status([&] {
+  return guarded_status([&]() -> int32_t {
     const auto op = static_cast<Binary>(code);
     const auto type = scalar_type(op, static_cast<Dtype>(a->type_), value, swapped != 0);
     if (!is_floating(type) && type != Dtype::b8 && kernel::first_unfit(type, Dtype::f64, 1, &value) == 0) {
       a->context_->bad_row = 0;
       a->context_->bad_value = value;
       a->context_->bad_type = static_cast<int32_t>(type);
-      return static_cast<int32_t>(AH_TENSOR_RANGE);
+      return AH_TENSOR_RANGE;
     }
     const auto& k = kernels_of(a);
     std::unique_ptr<Copied> typed;
@@ -164,17 +162,16 @@ int32_t binary_scalar(int32_t code, ah_tensor* out, const ah_tensor* a, double v
     View scalar{.data = element, .dtype = type, .shape = in.shape};  // with steps of 0
     if (type == Dtype::f32) scalar.data = &single;
     if (type == Dtype::f64) scalar.data = &value;
-    int32_t status = AH_TENSOR_OK;
-    if (!is_floating(type) && a->count_ != 0) status = check_right(a->context_, k, op, swapped != 0 ? in : scalar);
-    if (status != AH_TENSOR_OK) return status;
+    if (!is_floating(type) && a->count_ != 0) {
+      AH_TENSOR_TRY(check_right(a->context_, k, op, swapped != 0 ? in : scalar));
+    }
     const Dtype result = kernel::result_of(op, type);
-    status = prepare(a->context_, *out, result == type ? in : View{.dtype = result, .shape = in.shape});
-    if (status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(prepare(a->context_, *out, result == type ? in : View{.dtype = result, .shape = in.shape}));
     const View to = view_of(*out);
     std::unique_ptr<Copied> keep;
     const View from = apart(k, to, in, keep);
     kernel::binary(k, op, to, swapped != 0 ? scalar : from, swapped != 0 ? from : scalar);
-    return status;
+    return AH_TENSOR_OK;
   });
 }
 
@@ -190,8 +187,7 @@ int32_t where(ah_tensor* out, const ah_tensor* cond, const ah_tensor* a, const a
     Shape pair;
     if (!kernel::broadcast_shapes(in[1].shape, in[2].shape, pair)) return AH_TENSOR_SHAPE;
     if (!kernel::broadcast_shapes(in[0].shape, pair, like.shape)) return AH_TENSOR_SHAPE;
-    const int32_t status = prepare(a->context_, *out, like);
-    if (status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(prepare(a->context_, *out, like));
     const View to = view_of(*out);
     std::unique_ptr<Copied> keep[3];
     View wide[3];
@@ -200,7 +196,7 @@ int32_t where(ah_tensor* out, const ah_tensor* cond, const ah_tensor* a, const a
       wide[i] = apart(k, to, wide[i], keep[i]);
     }
     kernel::choose(to, wide[0], wide[1], wide[2]);
-    return status;
+    return AH_TENSOR_OK;
   });
 }
 
@@ -227,8 +223,7 @@ int32_t copy(ah_tensor* out, const ah_tensor* a) noexcept {
     View from;
     if (!kernel::broadcast_to(view_of(*a), to, from)) return AH_TENSOR_SHAPE;
     if (to.size() == 0) return AH_TENSOR_OK;
-    const int32_t status = check_fit(*a, to.dtype);
-    if (status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(check_fit(*a, to.dtype));
     const auto& k = kernels_of(a);
     std::unique_ptr<Copied> keep;
     kernel::copy(k, to, apart(k, to, from, keep));

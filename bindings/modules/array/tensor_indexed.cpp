@@ -28,16 +28,15 @@ View clear_of(const kernel::Kernels& k, const View& out, const View& in, std::un
 }
 
 int32_t take_rows(ah_tensor* out, const ah_tensor* from, int32_t dim, const ah_tensor* index) noexcept {
-  return guarded_status([&] {
+  return guarded_status([&]() -> int32_t {
     const View source = view_of(*from);
     const auto d = static_cast<size_t>(dim);
-    int32_t status = check_positions(*index, source.shape[d]);
-    if (status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(check_positions(*index, source.shape[d]));
     View like = source;
     like.shape[d] = index->count_;
-    status = prepare(from->context_, *out, like);
-    if (status == AH_TENSOR_OK && like.size() > 0) kernel::take_rows(source, dim, view_of(*index), view_of(*out));
-    return status;
+    AH_TENSOR_TRY(prepare(from->context_, *out, like));
+    if (like.size() > 0) kernel::take_rows(source, dim, view_of(*index), view_of(*out));
+    return AH_TENSOR_OK;
   });
 }
 
@@ -49,14 +48,13 @@ int32_t add_rows(ah_tensor* to, const ah_tensor* index, const ah_tensor* rows, i
     const bool alike = from.shape.rank == sums.shape.rank && from.shape[0] == index->count_ &&
                        std::equal(from.shape.begin() + 1, from.shape.begin() + from.shape.rank, sums.shape.begin() + 1);
     if (!alike) return AH_TENSOR_SHAPE;
-    const int32_t status = check_positions(*index, sums.shape[0]);
-    if (status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(check_positions(*index, sums.shape[0]));
     const auto& k = kernels_of(to);
     std::unique_ptr<Copied> keep_rows;
     std::unique_ptr<Copied> keep_index;
     kernel::add_rows(clear_of(k, sums, from, keep_rows), clear_of(k, sums, view_of(*index), keep_index), sums,
                      put != 0);
-    return status;
+    return AH_TENSOR_OK;
   });
 }
 
@@ -75,11 +73,10 @@ int32_t gather(ah_tensor* out, const ah_tensor* from, int32_t dim, const ah_tens
     const View at = view_of(*index);
     const auto d = static_cast<size_t>(dim);
     if (!equal_but(source.shape, at.shape, d)) return AH_TENSOR_SHAPE;
-    int32_t status = check_positions(*index, source.shape[d]);
-    if (status != AH_TENSOR_OK) return status;
-    status = prepare(from->context_, *out, {.dtype = source.dtype, .shape = at.shape});
-    if (status == AH_TENSOR_OK) kernel::gather(source, dim, at, view_of(*out));
-    return status;
+    AH_TENSOR_TRY(check_positions(*index, source.shape[d]));
+    AH_TENSOR_TRY(prepare(from->context_, *out, {.dtype = source.dtype, .shape = at.shape}));
+    kernel::gather(source, dim, at, view_of(*out));
+    return AH_TENSOR_OK;
   });
 }
 
@@ -91,13 +88,12 @@ int32_t scatter(ah_tensor* to, int32_t dim, const ah_tensor* index, const ah_ten
     const View source = view_of(*from);
     if (source.dtype != target.dtype) return AH_TENSOR_DTYPE;
     if (!equal_but(target.shape, at.shape, d) || source.shape != at.shape) return AH_TENSOR_SHAPE;
-    const int32_t status = check_positions(*index, target.shape[d]);
-    if (status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(check_positions(*index, target.shape[d]));
     const auto& k = kernels_of(to);
     std::unique_ptr<Copied> keep;
     std::unique_ptr<Copied> keep_index;
     kernel::scatter(clear_of(k, target, source, keep), dim, clear_of(k, target, at, keep_index), target, add != 0);
-    return status;
+    return AH_TENSOR_OK;
   });
 }
 
@@ -111,17 +107,15 @@ int32_t nonzero(ah_tensor* out, const ah_tensor* a) noexcept {
 }
 
 int32_t sort(ah_tensor* values, ah_tensor* positions, const ah_tensor* a, int32_t descending) noexcept {
-  return guarded_status([&] {
+  return guarded_status([&]() -> int32_t {
     const View in = view_of(*a);
     View like = in;
-    int32_t status = AH_TENSOR_OK;
-    if (values != nullptr) status = prepare(a->context_, *values, like);
+    if (values != nullptr) AH_TENSOR_TRY(prepare(a->context_, *values, like));
     like.dtype = Dtype::i64;
-    if (status == AH_TENSOR_OK && positions != nullptr) status = prepare(a->context_, *positions, like);
-    if (status != AH_TENSOR_OK) return status;
+    if (positions != nullptr) AH_TENSOR_TRY(prepare(a->context_, *positions, like));
     kernel::sort(in, descending != 0, values == nullptr ? View{} : view_of(*values),
                  positions == nullptr ? View{} : view_of(*positions));
-    return status;
+    return AH_TENSOR_OK;
   });
 }
 
@@ -144,8 +138,7 @@ int32_t nearest_rows(ah_tensor* out, const ah_tensor* points, const ah_tensor* r
     if (in.dtype != centres.dtype) return AH_TENSOR_DTYPE;
     if (in.shape.rank != 2 || centres.shape.rank != 2 || in.shape[1] != centres.shape[1]) return AH_TENSOR_SHAPE;
     const View like{.dtype = Dtype::i64, .shape = {in.shape[0]}};
-    const int32_t status = prepare(points->context_, *out, like);
-    if (status != AH_TENSOR_OK) return status;
+    AH_TENSOR_TRY(prepare(points->context_, *out, like));
     const int64_t done = kernel::nearest_rows(in, centres, view_of(*out));
     points->context_->bad_row = done + 1;
     return done == in.shape[0] ? AH_TENSOR_OK : AH_TENSOR_INDEX;

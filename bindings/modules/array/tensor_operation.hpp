@@ -62,6 +62,12 @@ int32_t guarded_status(F f) noexcept {
   }
 }
 
+/// Returns from the enclosing function with the status of the expression, unless it is AH_TENSOR_OK.
+#define AH_TENSOR_TRY(expression)                                                               \
+  do {                                                                                          \
+    if (const int32_t ah_status_ = (expression); ah_status_ != AH_TENSOR_OK) return ah_status_; \
+  } while (false)
+
 /// Each fills a part of the table, and is defined in its own file.
 void add_elementwise(ah_tensor_api& api) noexcept;
 void add_algebra(ah_tensor_api& api) noexcept;
