@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -12,7 +13,6 @@
 
 #include "bindings/commands/command.hpp"
 #include "bindings/commands/own_cluster.hpp"
-#include "bindings/run/agent.hpp"
 #include "bindings/run/host_runtime.hpp"
 #include "host/base/out_of_memory.hpp"
 
@@ -37,6 +37,23 @@ static void keep_standard_files() {
   }
 }
 
+/// `actorhost agent`: lends this machine's nodes to the jobs at a coordinator's address, one after the other. Joins the
+/// run at the endpoint, takes part, and waits for the next run, each time up to the start timeout. Returns the exit
+/// code: with `--once` the job's; otherwise 0 after at least one job, 3 without any job, 130 or 143 after a signal.
+static int run_agent(const actorhost::RunOptions& options) {
+  constexpr useconds_t kBetweenJobs = 300000;  // the last job's coordinator may still be ending
+  for (bool served = false;; served = true) {
+    actorhost::HostRuntime::Setup setup;
+    setup.may_find_no_run = served;
+    actorhost::HostRuntime runtime(options, std::move(setup));
+    const int code = runtime.run();
+    if (const int by = runtime.signalled()) return by;  // also if the job ended before the signal was handled
+    if (code == 128 + SIGINT || code == 128 + SIGTERM || options.once) return code;
+    if (!runtime.joined()) return served ? 0 : code;
+    usleep(kBetweenJobs);
+  }
+}
+
 int main(int argc, char** argv) {
   keep_standard_files();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the file size limit then fails instead of ending the process
@@ -50,7 +67,7 @@ int main(int argc, char** argv) {
     const bool written = std::fputs(command.output.c_str(), file) >= 0 && std::fflush(file) == 0;
     return *command.exit_code == 0 && !written ? 1 : *command.exit_code;
   }
-  if (command.options.agent) return actorhost::run_agent(command.options);
+  if (command.options.agent) return run_agent(command.options);
   actorhost::HostRuntime::Setup setup;
   setup.command_line = args;
   setup.commands = actorhost::command_names();

@@ -4,7 +4,6 @@
 #include "bindings/modules/array/lua_tensor.hpp"
 #include "bindings/modules/engine/barrier_api.hpp"
 #include "bindings/modules/engine/lua_filter.hpp"
-#include "bindings/modules/engine/lua_owner.hpp"
 #include "bindings/modules/engine/node_modules.hpp"
 #include "bindings/modules/tool/lua_sim.hpp"
 #include "bindings/vm/lua_codec.hpp"

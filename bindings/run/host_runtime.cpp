@@ -11,7 +11,6 @@
 #include "bindings/process/version.hpp"
 #include "bindings/run/barrier_flag.hpp"
 #include "bindings/run/cluster_config.hpp"
-#include "bindings/run/report_sections.hpp"
 #include "bindings/run/run_announcement.hpp"
 #include "bindings/run/signal_watch.hpp"
 #include "bindings/run/stage_bar.hpp"

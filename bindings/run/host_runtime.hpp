@@ -17,7 +17,6 @@
 #include "bindings/run/log_lines.hpp"
 #include "bindings/run/page_host.hpp"
 #include "bindings/run/run_join.hpp"
-#include "bindings/run/run_parts.hpp"
 
 namespace actorhost {
 

@@ -3,13 +3,18 @@
 // runs on a thread of its own, the other functions are thread-safe.
 
 #include <atomic>
+#include <condition_variable>
 #include <csignal>
+#include <memory>
+#include <mutex>
+#include <optional>
 
 #include "bindings/process/process_shared.hpp"
 #include "bindings/process/run_options.hpp"
 #include "bindings/run/host_place.hpp"
+#include "bindings/run/isolate.hpp"
 #include "bindings/run/local_nodes.hpp"
-#include "bindings/run/run_parts.hpp"
+#include "bindings/run/private_folder.hpp"
 
 namespace actorhost {
 
@@ -21,6 +26,17 @@ inline constexpr int kByTerminate = 128 + SIGTERM;
 inline constexpr int kByPipe = 128 + SIGPIPE;
 inline const EndMessage kInterrupted{Code::interrupted, false, "interrupted", kNoAddress};
 inline const EndMessage kClosed{Code::interrupted, false, "the reader of its output has closed the pipe", kNoAddress};
+
+/// The objects of a run that the main thread shares with the signal watcher, the cluster's thread and callers of
+/// `interrupt`. HostRuntime owns them. The main thread locks the mutex to set these members, and reads them without the
+/// mutex. The other threads lock the mutex to read them.
+struct RunParts {
+  std::mutex mutex;
+  std::condition_variable changed;              // signals a new membership, the end of the run, or an interrupt
+  std::optional<PrivateFolder> private_folder;  // set in an --isolate run without other hosts; outlives its users below
+  std::unique_ptr<Cluster> cluster;             // null in the parent of an --isolate host that only joins
+  std::unique_ptr<ChildSupervisor> children;    // set on an --isolate host
+};
 
 /// Ends the process while threads still run.
 [[noreturn]] void leave(int code, Console& console);

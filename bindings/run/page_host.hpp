@@ -5,11 +5,17 @@
 #include <memory>
 #include <string>
 
+#include "bindings/process/process_shared.hpp"
 #include "bindings/process/run_options.hpp"
 #include "host/cluster/cluster.hpp"
 #include "host/page/page_server.hpp"
 
 namespace actorhost {
+
+/// Adds a process's sections to the state for observers, beside the counters of its cluster and nodes: its log, series,
+/// barrier, and on the coordinator the keys. Called before the nodes start. The sections are read on the cluster's
+/// thread, which ends before the arguments do.
+void add_sections(Cluster& cluster, const Log& log, ProcessShared& process, const Clock& clock);
 
 class PageHost {
  public:

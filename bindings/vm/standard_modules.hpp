@@ -13,5 +13,7 @@ void open_standard_modules(Vm& vm);
 void open_core(Vm& vm);
 /// "actor.c.files": operations on files and folders that Lua's io lacks.
 void open_files(Vm& vm);
+/// "actor.c.owner" behind `ctx.owns`: divides keys among workers by rendezvous hashing.
+void open_owner(Vm& vm);
 
 }  // namespace actorhost

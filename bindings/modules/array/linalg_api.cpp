@@ -1,5 +1,3 @@
-#include "bindings/modules/array/linalg_api.hpp"
-
 #include <algorithm>
 
 #include "bindings/modules/array/tensor_operation.hpp"

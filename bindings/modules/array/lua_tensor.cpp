@@ -3,7 +3,6 @@
 #include <cassert>
 #include <string>
 
-#include "bindings/modules/array/linalg_api.hpp"
 #include "bindings/modules/array/tensor_api.hpp"
 #include "bindings/vm/lua_support.hpp"
 

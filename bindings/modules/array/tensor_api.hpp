@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "bindings/modules/array/ffi_linalg.h"
 #include "bindings/modules/array/ffi_tensor.h"
 #include "host/base/blob.hpp"
 #include "host/kernel/kernels.hpp"
@@ -23,6 +24,9 @@ struct TensorState {
 
 /// The state with its api filled in; must outlive its tensors. Large products run on `threads` threads.
 std::shared_ptr<TensorState> make_tensor_state(int threads);
+
+/// The functions behind ffi_linalg.h. Stateless; on any Vm's thread.
+extern const ah_linalg_api kLinalgApi;
 
 /// The strided view of a tensor's elements.
 kernel::View view_of(const ah_tensor& t) noexcept;

@@ -3,13 +3,13 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <xxhash.h>
 
 #include "bindings/modules/array/lua_tensor.hpp"
 #include "bindings/modules/engine/carried_values.hpp"
 #include "bindings/modules/engine/collective_engine.hpp"
-#include "bindings/modules/engine/collective_values.hpp"
 #include "bindings/modules/engine/node_modules.hpp"
 #include "bindings/modules/tool/console_runner.hpp"
 #include "bindings/process/node_context.hpp"
@@ -20,6 +20,30 @@
 namespace actorhost {
 
 namespace {
+
+/// Pushes the result of an exchange: an array with a field `n`, with nil for a member that gave nothing.
+int push_gets(lua_State* L, CallResult result) {
+  const auto n = static_cast<int>(result.received.size());
+  lua_createtable(L, n, 1);
+  for (int i = 0; i < n; ++i) {
+    auto& got = result.received[static_cast<size_t>(i)];
+    if (!got) continue;
+    expect(L, push_packed(L, std::move(*got)));
+    lua_rawseti(L, -2, i + 1);
+  }
+  set_field(L, "n", n);
+  return 1;
+}
+
+/// Pushes the result of an exchange: one tensor with the rows of all members.
+int push_joined(lua_State* L, CallResult result) {
+  std::vector<PackedValue> parts;
+  for (auto& got : std::exchange(result.received, {})) {
+    if (got) parts.push_back(std::move(*got));
+  }
+  expect(L, push_rows(L, std::move(parts)));
+  return 1;
+}
 
 /// The options table of every call: {group=, name=, about=, timeout=, algorithm=, reproducible=, async=, placed=,
 /// unreported_loss=}. `about`: more text that must be equal on all ranks. `placed`: the arguments are made for the

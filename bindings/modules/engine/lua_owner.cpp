@@ -1,7 +1,6 @@
-#include "bindings/modules/engine/lua_owner.hpp"
-
 #include "bindings/modules/engine/param_values.hpp"
 #include "bindings/vm/lua_support.hpp"
+#include "bindings/vm/standard_modules.hpp"
 #include "host/base/random.hpp"
 
 namespace actorhost {

@@ -7,7 +7,6 @@
 
 #include "bindings/modules/engine/barrier_api.hpp"
 #include "bindings/modules/engine/node_modules.hpp"
-#include "bindings/modules/engine/param_injection.hpp"
 #include "bindings/modules/engine/param_options.hpp"
 #include "bindings/modules/engine/param_values.hpp"
 #include "bindings/modules/tool/call_watchdog.hpp"

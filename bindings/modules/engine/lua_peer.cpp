@@ -1,6 +1,5 @@
 #include <vector>
 
-#include "bindings/modules/engine/lua_peer_run.hpp"
 #include "bindings/modules/engine/node_modules.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"

@@ -1,12 +1,10 @@
-#include "bindings/modules/engine/lua_peer_run.hpp"
-
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "bindings/modules/engine/barrier_api.hpp"
 #include "bindings/modules/engine/ffi_peer.h"
-#include "bindings/modules/engine/param_injection.hpp"
+#include "bindings/modules/engine/node_modules.hpp"
 #include "bindings/modules/engine/param_options.hpp"
 #include "bindings/modules/engine/param_values.hpp"
 #include "bindings/modules/tool/call_watchdog.hpp"

@@ -1,10 +1,9 @@
-#include "bindings/modules/engine/param_injection.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
 
+#include "bindings/modules/engine/param_options.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/vm/lua_support.hpp"
 

@@ -26,4 +26,8 @@ CheckpointPlan checkpoint_at(lua_State* L, int options, std::string& directory);
 /// names the task as `what`.
 std::optional<uint64_t> task_number(lua_State* L, bool keeps, const std::string& what);
 
+/// Adds `injects` and `injection` to the table on top of the stack: `--inject` draws the slow workers and their delays
+/// from the run's seed.
+void add_injection(lua_State* L);
+
 }  // namespace actorhost

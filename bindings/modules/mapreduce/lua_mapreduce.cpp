@@ -5,7 +5,6 @@
 #include "bindings/modules/engine/carried_values.hpp"
 #include "bindings/modules/engine/node_modules.hpp"
 #include "bindings/modules/mapreduce/mapreduce_api.hpp"
-#include "bindings/modules/mapreduce/mapreduce_files.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"

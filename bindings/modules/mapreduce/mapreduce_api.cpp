@@ -4,8 +4,6 @@
 #include <string>
 #include <type_traits>
 
-#include "bindings/modules/mapreduce/mapreduce_files.hpp"
-#include "bindings/modules/mapreduce/mapreduce_wide.hpp"
 #include "bindings/vm/vm.hpp"
 #include "host/base/out_of_memory.hpp"
 #include "host/mapreduce/rows/pair_rows.hpp"

@@ -16,6 +16,8 @@
 #include "host/mapreduce/rows/stream.hpp"
 #include "host/mapreduce/tasks/task_sinks.hpp"
 
+struct lua_State;
+
 namespace actorhost {
 
 class Vm;
@@ -106,5 +108,39 @@ class TaskStreams : private NonCopyable {
 
 /// Registers the FFI table "mapreduce" in `vm`.
 void register_mapreduce_api(Vm& vm);
+
+/// The table's functions for wide operations; documented in ffi_mapreduce.h.
+namespace mapreduce_wide {
+
+ah_mr_source* needed_of(uint32_t k, uint32_t bucket);
+ah_mr_sink* keyed(uint32_t buckets);
+ah_mr_sink* placed(uint32_t buckets);
+int32_t into(ah_mr_sink* sink, uint32_t bucket);
+ah_mr_sink* sampled(uint32_t most);
+int32_t splitters(ah_mr_source* samples, ah_mr_sink* to, uint32_t ranges, uint32_t descending);
+ah_mr_sink* ranges(ah_mr_source* splitters, uint32_t descending);
+int32_t put_under(ah_mr_sink* sink, const ah_mr_value* key, const ah_mr_row* row);
+ah_mr_sink* sorter(uint32_t order, uint32_t rows, uint32_t parts);
+ah_mr_source* sorted(ah_mr_sink* sorter);
+ah_mr_source* groups(ah_mr_sink** sorters, uint32_t count);
+ah_mr_source* set_of(ah_mr_sink* first, ah_mr_sink* second, uint32_t operation);
+
+}  // namespace mapreduce_wide
+
+/// The table's functions for files, and the functions of actor.c.mapreduce that begin and end a save or a checkpoint,
+/// documented at their definitions.
+namespace mapreduce_files {
+
+ah_mr_source* split(const ah_mr_split* split);
+ah_mr_sink* part(const ah_mr_save* save, uint32_t part);
+int32_t finish_part(ah_mr_sink* part, ah_mr_part* out);
+ah_mr_source* row_file(const char* folder, const char* id, uint32_t part);
+
+int begin_save(lua_State* L);
+int begin_checkpoint(lua_State* L);
+int commit_save(lua_State* L);
+int abandon_save(lua_State* L);
+
+}  // namespace mapreduce_files
 
 }  // namespace actorhost

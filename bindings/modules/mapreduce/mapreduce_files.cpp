@@ -1,8 +1,7 @@
-#include "bindings/modules/mapreduce/mapreduce_files.hpp"
-
 #include <string>
 #include <utility>
 
+#include "bindings/modules/mapreduce/mapreduce_api.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/data/content/text_number.hpp"

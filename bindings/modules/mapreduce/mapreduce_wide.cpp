@@ -1,7 +1,6 @@
-#include "bindings/modules/mapreduce/mapreduce_wide.hpp"
-
 #include <string>
 
+#include "bindings/modules/mapreduce/mapreduce_api.hpp"
 #include "host/mapreduce/rows/sample.hpp"
 #include "host/mapreduce/tables/group_source.hpp"
 #include "host/mapreduce/tasks/wide_sinks.hpp"
