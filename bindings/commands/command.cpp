@@ -30,14 +30,15 @@ std::string script_name(const std::string& name) { return std::string(kScripts) 
 
 /// Ends the script on SIGTERM and on a Ctrl-C that the script does not take; ends the process if the script does not
 /// stop. Sets `code` to the exit code of a script ended by a signal.
-void follow_signals(const SignalWatch& signals, Vm& vm, CommandContext& context, std::atomic<int>& code) {
+void follow_signals(const SignalWatch& signals, Vm& vm, SimControl& control, CommandContext& context,
+                    std::atomic<int>& code) {
   int signal = signals.wait(-1);
   while (signal == SIGINT && context.interrupts.taken && ++context.interrupts.pending < Interrupts::kMost) {
     signal = signals.wait(-1);
   }
   if (signal == 0) return;
   code = kBySignal + signal;
-  sim_control(vm).watch.stop = true;
+  control.watch.stop = true;
   vm.request_stop();
   if (signals.wait(kGraceMilliseconds) == 0 && !vm.running()) return;
   context.console.finish(false);
@@ -120,7 +121,7 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
                                                       vm.request_stop();
                                                     });
   std::atomic<int> by_signal{0};
-  std::thread watcher([&] { follow_signals(signals, vm, context, by_signal); });
+  std::thread watcher([&] { follow_signals(signals, vm, control, context, by_signal); });
   Status status = vm.load(script->text, "@" + std::string(script->path));
   if (status.ok()) status = vm.call(0, 1);
   signals.finish();

@@ -13,7 +13,7 @@ namespace actorhost {
 
 namespace {
 
-const char kControl = 0;  // registry key, by address
+constexpr const char* kControl = "actor.sim.control";
 constexpr const char* kRun = "sim.run";
 
 // --- values from Lua ---
@@ -287,8 +287,7 @@ int sim_run(lua_State* L) {
     rule = std::move(*popped);
     rule->use(L);
   }
-  lua_getfield(L, 2, "decides_first_step");
-  const bool decides_first_step = lua_toboolean(L, -1) != 0;
+  const bool decides_first_step = boolean_field(L, 2, "decides_first_step");
   lua_settop(L, 2);
   const Result<SimResult> result = simulate(*scenario, rule.get(), form, decides_first_step, &control.watch);
   control.watch.tick = nullptr;
@@ -348,22 +347,10 @@ int sim_load_rule(lua_State* L) {
 
 }  // namespace
 
-SimControl& sim_control(Vm& vm) {
-  lua_State* L = vm.state();
-  lua_pushlightuserdata(L, const_cast<char*>(&kControl));
-  lua_rawget(L, LUA_REGISTRYINDEX);
-  auto* control = static_cast<SimControl*>(lua_touserdata(L, -1));
-  lua_pop(L, 1);
-  return *control;
-}
+SimControl& sim_control(Vm& vm) { return RegistryObject<SimControl>::find(vm.state(), kControl); }
 
 void open_sim(Vm& vm) {
-  auto control = std::make_shared<SimControl>();
-  lua_State* L = vm.state();
-  lua_pushlightuserdata(L, const_cast<char*>(&kControl));
-  lua_pushlightuserdata(L, control.get());
-  lua_rawset(L, LUA_REGISTRYINDEX);
-  vm.own(control);
+  RegistryObject<SimControl>::store(vm.state(), kControl, std::make_shared<SimControl>());
   static constexpr luaL_Reg kFunctions[] = {
       {"load_rule", guarded<sim_load_rule>},
       {"rule_limit", guarded<sim_rule_limit>},

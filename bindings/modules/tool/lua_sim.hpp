@@ -16,6 +16,7 @@ struct SimControl {
   SimWatch watch;
   std::unique_ptr<CallWatchdog> watchdog;  // for rules in Lua; none: no limit
 };
+/// Call it on the Vm's thread.
 SimControl& sim_control(Vm& vm);
 
 }  // namespace actorhost
