@@ -74,19 +74,7 @@ MapReduceState& mapreduce_state(lua_State* L) { return RegistryObject<MapReduceS
 
 // ---- the plan ----
 
-uint32_t whole_field(lua_State* L, const char* name) {
-  lua_getfield(L, -1, name);
-  const auto value = static_cast<uint32_t>(lua_tonumber(L, -1));
-  lua_pop(L, 1);
-  return value;
-}
-
-bool true_field(lua_State* L, const char* name) {
-  lua_getfield(L, -1, name);
-  const bool value = lua_toboolean(L, -1) != 0;
-  lua_pop(L, 1);
-  return value;
-}
+uint32_t whole_field(lua_State* L, const char* name) { return static_cast<uint32_t>(number_field(L, -1, name)); }
 
 /// Calls `read` for each element of the array field `name` of the table on top, with the element on top.
 template <typename Read>
@@ -99,15 +87,13 @@ void each_in(lua_State* L, const char* name, Read read) {
 PlanStage stage_on_top(lua_State* L) {
   PlanStage stage;
   stage.id = whole_field(L, "id");
-  lua_getfield(L, -1, "name");
-  stage.name = lua_tostring(L, -1);
-  lua_pop(L, 1);
+  stage.name = text_field(L, -1, "name");
   stage.tasks = whole_field(L, "tasks");
   stage.buckets = whole_field(L, "buckets");
-  stage.keep = true_field(L, "keep");
-  stage.disk = true_field(L, "disk");
+  stage.keep = boolean_field(L, -1, "keep");
+  stage.disk = boolean_field(L, -1, "disk");
   each_in(L, "needs", [&] {
-    stage.needs.push_back({whole_field(L, "stage"), true_field(L, "wide"), whole_field(L, "first")});
+    stage.needs.push_back({whole_field(L, "stage"), boolean_field(L, -1, "wide"), whole_field(L, "first")});
   });
   return stage;
 }
@@ -121,8 +107,7 @@ int begin(lua_State* L) {
   Plan plan;
   each_in(L, "stages", [&] { plan.stages.push_back(stage_on_top(L)); });
   each_in(L, "forget", [&] { plan.forget.push_back(static_cast<StageId>(lua_tonumber(L, -1))); });
-  lua_getfield(L, 2, "hash");
-  plan.hash = std::stoull(lua_tostring(L, -1), nullptr, 16);
+  plan.hash = std::stoull(text_field(L, 2, "hash"), nullptr, 16);
   expect(L, state.client.begin(action, std::move(plan), user_position(L)));
   return 0;
 }

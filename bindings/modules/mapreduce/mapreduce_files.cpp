@@ -21,11 +21,8 @@ namespace {
 /// The SaveFolder of the table made by begin_save.
 SaveFolder folder_at(lua_State* L, int index) {
   check_table(L, index, "save", "commit_save");
-  lua_getfield(L, index, "overwrite");
-  const bool overwrite = lua_toboolean(L, -1) != 0;
-  lua_pop(L, 1);
-  return {text_field(L, index, "target"), text_field(L, index, "staging"), text_field(L, index, "id"), overwrite,
-          text_field(L, index, "fingerprint")};
+  return {text_field(L, index, "target"), text_field(L, index, "staging"), text_field(L, index, "id"),
+          boolean_field(L, index, "overwrite"), text_field(L, index, "fingerprint")};
 }
 
 void push_folder(lua_State* L, const SaveFolder& folder) {
