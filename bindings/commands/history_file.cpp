@@ -1,5 +1,3 @@
-#include "bindings/commands/history_file.hpp"
-
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -9,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bindings/commands/line_editor.hpp"
 #include "host/base/non_copyable.hpp"
 #include "host/base/transfer.hpp"
 

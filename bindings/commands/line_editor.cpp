@@ -13,8 +13,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "bindings/commands/history_file.hpp"
-
 namespace actorhost {
 
 namespace {
