@@ -13,10 +13,7 @@ local M = {
 
 ---@return actor.barrier.Rule
 function M.make()
-  return rules.new {
-    watches = "timer", native = { kind = "free" },
-    run = function() return true end,
-  }
+  return rules.new { watches = "timer", native = { kind = "free" }, run = function() return true end }
 end
 
 return M

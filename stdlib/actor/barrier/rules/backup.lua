@@ -18,10 +18,8 @@ local M = {
 ---@param k integer
 ---@return actor.barrier.Rule
 function M.make(k)
-  return rules.new {
-    watches = "event", staleness = k == 0 and 0 or nil,
-    run = function(view) return view:behind(0) <= k end,
-  }
+  local function run(view) return view:behind(0) <= k end
+  return rules.new { watches = "event", staleness = k == 0 and 0 or nil, run = run }
 end
 
 return M

@@ -14,10 +14,8 @@ local M = {
 
 ---@return actor.barrier.Rule
 function M.make()
-  return rules.new {
-    staleness = 0, watches = "floor", native = { kind = "clock", staleness = 0 },
-    run = function(view) return view:min() >= view.step end,
-  }
+  local function run(view) return view:min() >= view.step end
+  return rules.new { staleness = 0, watches = "floor", native = { kind = "clock", staleness = 0 }, run = run }
 end
 
 return M

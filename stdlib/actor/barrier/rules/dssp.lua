@@ -10,22 +10,20 @@
 --- two pushes. Until the worker and the slowest have both been measured, the threshold is `lower`.
 ---
 --- The slowest worker's lead is 0, so it always passes; every other worker passes when the slowest is near enough.
+local assp = require("actor.barrier.rules.assp")
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description
 local M = {
   name = "dssp",
-  parameters = { { "lower", "steps" }, { "upper", "steps" } },
+  parameters = assp.parameters,
   named = true,
   summary = "ssp with a threshold from LOWER to UPPER, chosen from recent durations",
   definition = "min >= step - lower, or min >= step - upper and r > 0 minimises |finish(step + r) - a finish of the slowest|",
   paper = "Zhao, An, Liu, Chen, Dynamic stale synchronous parallel distributed training for deep learning, ICDCS 2019",
   example = "dssp:1:6",
+  check = assp.check,
 }
-
-function M.check(lower, upper)
-  if upper < lower then return ("upper has to be at least lower, which is %d, not %d"):format(lower, upper) end
-end
 
 -- Returns when the i-th worker will complete its step.
 local function expected(view, i)

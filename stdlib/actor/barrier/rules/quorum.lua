@@ -19,10 +19,8 @@ local M = {
 ---@return actor.barrier.Rule
 function M.make(fraction, s)
   local slack = rules.rounding
-  return rules.new {
-    watches = "event", staleness = fraction == 1 and s or nil,
-    run = function(view) return view.n - view:behind(s) >= fraction * view.n - slack end,
-  }
+  local function run(view) return view.n - view:behind(s) >= fraction * view.n - slack end
+  return rules.new { watches = "event", staleness = fraction == 1 and s or nil, run = run }
 end
 
 return M

@@ -15,10 +15,8 @@ local M = {
 ---@param s integer
 ---@return actor.barrier.Rule
 function M.make(s)
-  return rules.new {
-    staleness = s, watches = "floor", native = { kind = "clock", staleness = s },
-    run = function(view) return view:min() >= view.step - s end,
-  }
+  local function run(view) return view:min() >= view.step - s end
+  return rules.new { staleness = s, watches = "floor", native = { kind = "clock", staleness = s }, run = run }
 end
 
 return M

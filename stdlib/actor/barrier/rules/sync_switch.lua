@@ -19,10 +19,8 @@ local M = {
 ---@param steps integer
 ---@return actor.barrier.Rule
 function M.make(steps)
-  return rules.new {
-    watches = "floor",
-    run = function(view) return view.step >= steps or view:min() >= view.step end,
-  }
+  local function run(view) return view.step >= steps or view:min() >= view.step end
+  return rules.new { watches = "floor", run = run }
 end
 
 return M
