@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -24,7 +23,7 @@ Result<RecordFile> RecordFile::open(const std::string& path, Log& log) {
   // O_NONBLOCK, so that opening a pipe without a reader fails instead of waiting; it has no effect on files.
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
   if (file < 0) return unwritable(path, errno == ENXIO ? "it is a pipe or a socket" : std::strerror(errno));
-  RecordFile record(path, file, log);
+  RecordFile record(path, Fd(file), log);
   struct stat status {};
   if (::fstat(file, &status) != 0) return unwritable(path, std::strerror(errno));
   if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) return unwritable(path, "it is a pipe or a socket");
@@ -32,21 +31,14 @@ Result<RecordFile> RecordFile::open(const std::string& path, Log& log) {
   return record;
 }
 
-RecordFile::RecordFile(RecordFile&& other) noexcept
-    : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)), log_(other.log_) {}
-
-RecordFile::~RecordFile() {
-  if (file_ >= 0) ::close(file_);
-}
-
 void RecordFile::write(std::string_view bytes) {
-  if (file_ < 0 || bytes.empty()) return;
-  const auto some = [this](const char* at, size_t size) { return ::write(file_, at, size); };
+  if (!open() || bytes.empty()) return;
+  const auto some = [this](const char* at, size_t size) { return ::write(file_.get(), at, size); };
   const int error = transfer(bytes.data(), bytes.size(), some);
   if (error == 0) return;
   log_.error("record", "cannot write to '" + path_ + "': " + std::strerror(error) +
                            "; the recording ends here, the run continues");
-  ::close(std::exchange(file_, -1));
+  file_ = Fd();
 }
 
 }  // namespace actorhost

@@ -4,7 +4,9 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "host/base/fd.hpp"
 #include "host/base/log.hpp"
 #include "host/base/result.hpp"
 
@@ -15,19 +17,16 @@ class RecordFile {
   /// Truncates or creates the file. bad_argument with the path if the file cannot be written, or is a pipe or a socket,
   /// whose reader could block the run. The log outlives the file.
   static Result<RecordFile> open(const std::string& path, Log& log);
-  ~RecordFile();
-  RecordFile(RecordFile&& other) noexcept;
-  RecordFile& operator=(RecordFile&&) = delete;
 
   /// False once the recording has ended.
-  bool open() const noexcept { return file_ >= 0; }
+  bool open() const noexcept { return file_.valid(); }
   void write(std::string_view bytes);
 
  private:
-  RecordFile(std::string path, int file, Log& log) : path_(std::move(path)), file_(file), log_(log) {}
+  RecordFile(std::string path, Fd file, Log& log) : path_(std::move(path)), file_(std::move(file)), log_(log) {}
 
   std::string path_;
-  int file_;
+  Fd file_;
   Log& log_;
 };
 

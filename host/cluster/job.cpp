@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "host/base/fd.hpp"
 #include "host/base/transfer.hpp"
 
 namespace actorhost {
@@ -20,22 +21,10 @@ namespace {
 
 constexpr size_t kMaxSource = size_t{16} << 20;  // bytes
 
-class Descriptor : private NonCopyable {
- public:
-  explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
-
 /// Reads a source text. `streams`: also from pipes and devices, and waits for their writers.
 Result<std::string> read_text(const std::string& path, bool streams) {
   const auto refused = [&path](const std::string& what) { return Error{Code::refused, "'" + path + "' " + what}; };
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | (streams ? 0 : O_NONBLOCK)));
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | (streams ? 0 : O_NONBLOCK)));
   struct stat info {};
   if (file.get() < 0 || ::fstat(file.get(), &info) != 0) {
     return Error{Code::bad_argument, "cannot read '" + path + "': " + std::strerror(errno)};

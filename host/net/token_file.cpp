@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/base/non_copyable.hpp"
+#include "host/base/fd.hpp"
 #include "host/base/transfer.hpp"
 #include "host/net/handshake.hpp"
 
@@ -30,19 +30,6 @@ Error failed(const std::string& path, const std::string& what, int number) {
 Error refused(const std::string& path, const std::string& what) {
   return {Code::refused, "token file " + path + ": " + what};
 }
-
-class Descriptor : private NonCopyable {
- public:
-  explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const noexcept { return fd_; }
-  bool valid() const noexcept { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 // Any user with write access to the file chooses the token: so it must be ours or root's, and closed to others.
 Status check_owner(const std::string& path, const struct stat& info) {
@@ -118,7 +105,7 @@ Status write_synced(const std::string& path, int fd, const std::string& text) {
 Status place_token_file(const std::string& path, const std::string& token,
                         const std::function<int(const char* from, const char* to)>& place) {
   std::string beside = path + ".XXXXXX";
-  const Descriptor file(::mkstemp(beside.data()));  // mode 0600, made with O_EXCL
+  const Fd file(::mkstemp(beside.data()));  // mode 0600, made with O_EXCL
   if (!file.valid()) return failed(path, "cannot be made (--token-file F picks another place)", errno);
   Status status = write_synced(path, file.get(), token + "\n");
   if (status.ok() && place(beside.c_str(), path.c_str()) != 0 && errno != EEXIST) {
@@ -150,7 +137,7 @@ Result<std::string> default_token_path(std::string_view xdg_config_home, std::st
 
 Result<std::string> read_token(const std::string& path) {
   // Must not block on a named pipe.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) return failed(path, "cannot be opened", errno);
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return failed(path, "cannot be opened", errno);

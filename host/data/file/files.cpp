@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <system_error>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,36 +10,6 @@
 #include "host/base/transfer.hpp"
 
 namespace actorhost {
-
-Fd& Fd::operator=(Fd&& other) noexcept {
-  if (this != &other) {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = other.release();
-  }
-  return *this;
-}
-
-Fd::~Fd() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-int Fd::release() noexcept {
-  const int fd = fd_;
-  fd_ = -1;
-  return fd;
-}
-
-Status Fd::close(const std::filesystem::path& path) {
-  if (fd_ < 0) return {};
-  if (::close(release()) != 0 && errno != EINTR) return file_error(path, "closing", errno);
-  return {};
-}
-
-Error file_error(const std::filesystem::path& path, std::string_view operation, int error_number) {
-  std::string message = path.string();
-  message.append(": ").append(operation).append(": ").append(std::generic_category().message(error_number));
-  return {Code::io, std::move(message)};
-}
 
 Result<OpenedFile> open_for_reading(const std::filesystem::path& path) {
   OpenedFile file;

@@ -1,6 +1,6 @@
 #pragma once
-// File helpers for the readers and writers of this folder: an owned descriptor, opening with clear error messages,
-// syncing to disk. Any thread; each call blocks on the disk.
+// File helpers for the readers and writers of this folder: opening with clear error messages, syncing to disk. Any
+// thread; each call blocks on the disk.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,31 +8,10 @@
 #include <span>
 #include <string_view>
 
+#include "host/base/fd.hpp"
 #include "host/base/result.hpp"
 
 namespace actorhost {
-
-/// Owns a file descriptor.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) noexcept : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(other.release()) {}
-  Fd& operator=(Fd&& other) noexcept;
-  ~Fd();
-
-  int get() const noexcept { return fd_; }
-  bool valid() const noexcept { return fd_ >= 0; }
-  int release() noexcept;
-  /// Closes now; an error of close(2) is reported as an error of writing `path`.
-  Status close(const std::filesystem::path& path);
-
- private:
-  int fd_ = -1;
-};
-
-/// Code::io with "PATH: OPERATION: reason", from an errno value.
-Error file_error(const std::filesystem::path& path, std::string_view operation, int error_number);
 
 struct OpenedFile {
   Fd fd;

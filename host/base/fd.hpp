@@ -1,0 +1,47 @@
+#pragma once
+// An owned file descriptor, and the error of a failed call on a file. One thread at a time.
+
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <unistd.h>
+
+#include "host/base/result.hpp"
+
+namespace actorhost {
+
+/// Code::io with "PATH: OPERATION: reason", from an errno value.
+inline Error file_error(const std::string& path, std::string_view operation, int error_number) {
+  return {Code::io, path + ": " + std::string(operation) + ": " + std::generic_category().message(error_number)};
+}
+
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) noexcept : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(other.release()) {}
+  Fd& operator=(Fd&& other) noexcept {
+    const Fd closed(std::exchange(fd_, other.release()));
+    return *this;
+  }
+  ~Fd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  int get() const noexcept { return fd_; }
+  bool valid() const noexcept { return fd_ >= 0; }
+  int release() noexcept { return std::exchange(fd_, -1); }
+  /// Closes now; an error of close(2) is reported as an error of writing `path`.
+  Status close(const std::string& path) {
+    if (valid() && ::close(release()) != 0 && errno != EINTR) return file_error(path, "closing", errno);
+    return {};
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace actorhost
