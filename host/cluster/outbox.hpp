@@ -20,8 +20,8 @@ class Outbox {
 
   explicit Outbox(Send send) : send_(std::move(send)) {}
 
-  /// Sends the frame at once, or queues it behind the pending frames of the same route. Drops a frame whose receiver
-  /// has left.
+  /// Sends the frame at once, or queues it behind the pending frames of the same route. Drops a frame to
+  /// a departed receiver.
   void put(LinkId link, Frame&& frame) {
     const Way way{link, link != 0 ? kNoAddress : frame.dst};
     const auto queue = waiting_.find(way);
@@ -44,7 +44,7 @@ class Outbox {
  private:
   using Way = std::pair<LinkId, Address>;
 
-  /// False while there is no room. A frame whose receiver has left counts as sent.
+  /// False while there is no room. A frame to a departed receiver counts as sent.
   bool sent(const Way& way, Frame& frame) {
     const Status status = send_(way.first, std::move(frame));
     return status.ok() || status.error().code != Code::full;
