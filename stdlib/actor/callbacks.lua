@@ -45,14 +45,15 @@ function M.named(what, fn)
   return ("%s (%s:%d)"):format(what, info.short_src, info.linedefined)
 end
 
----Raises unless the result of callback `what` has type `kind`.
+---Returns the result of callback `what`. Raises unless it has type `kind`.
 ---@param value any
 ---@param kind string
 ---@param what string
 ---@param fn function the callback
 ---@param expected string
+---@return any value
 function M.check_returned(value, kind, what, fn, expected)
-  if type(value) == kind then return end
+  if type(value) == kind then return value end
   check.fail("%s returned %s, expected %s%s", M.named(what, fn), type(value), expected,
     value == nil and " (is a 'return' missing?)" or "")
 end

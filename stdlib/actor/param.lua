@@ -166,12 +166,8 @@ end
 local handlers = {}
 
 function handlers.stop(run, context)
-  local stop = false
-  if run.stop then
-    stop = run.stop(callbacks.context(context))
-    check_returned(stop, "boolean", "stop", run.stop, "a boolean")
-  end
-  c.answer_stop(stop)
+  local stop = run.stop
+  c.answer_stop(stop and check_returned(stop(callbacks.context(context)), "boolean", "stop", stop, "a boolean") or false)
 end
 
 function handlers.schedule(run, workers)
@@ -228,8 +224,7 @@ local function restore_tasks(run, from)
 end
 
 local function set_initial(run, from)
-  local values = run.init(from)
-  check_returned(values, "table", "init", run.init, "a table {key = value}")
+  local values = check_returned(run.init(from), "table", "init", run.init, "a table {key = value}")
   for key, value in require("actor.util").pairs(values) do
     if M.get(key) == nil then M.set(key, value) end
   end

@@ -173,9 +173,7 @@ local function step(run, names, injection)
   events.deliver()
   local ctx = new_context()
   local schedule = run.schedule_local or run.schedule
-  local keys = schedule(ctx)
-  check_returned(keys, "table", names.scheduler, schedule, "an array of keys")
-  c.fetch(keys, names.schedule)
+  c.fetch(check_returned(schedule(ctx), "table", names.scheduler, schedule, "an array of keys"), names.schedule)
   await(run, names.pull)
   local entries = c.fetched()
   ctx.seconds, ctx.updates, ctx.workers = select(2, c.snapshot())
@@ -189,11 +187,7 @@ end
 local function why_stop(run, limit)
   events.deliver()
   local ctx = new_context()
-  if run.stop then
-    local stop = run.stop(ctx)
-    check_returned(stop, "boolean", "stop", run.stop, "a boolean")
-    if stop then return "stop" end
-  end
+  if run.stop and check_returned(run.stop(ctx), "boolean", "stop", run.stop, "a boolean") then return "stop" end
   return limit and ctx.seconds >= limit and "seconds" or nil
 end
 
