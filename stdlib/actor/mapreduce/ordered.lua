@@ -56,28 +56,33 @@ local function read_boxes(source)
   return out, n
 end
 
--- The two stages before a scan: the first stores the rows, the second computes each task's `known`.
-local function plan_carried(planner, dataset, scan)
-  local before = planner:close(planner:open(dataset.parents[1]), { kind = "summarised", begin = scan.begin, label = dataset }, 2)
-  local function carry(stage)
+-- A stage whose second task reads bucket 1 of all tasks of the stages in `needs`: `carry` returns the value for each
+-- later task, and the number of these values.
+local function plan_carry(planner, dataset, needs, carry)
+  local function program(stage)
     return function(task)
       local put, bind = compile.writer()
       local sink = required(api.placed(stage.buckets))
       bind(sink)
-      if task == 1 then return end -- the second task reads all of bucket 1
-      local summaries, n = read_boxes(api.needed_of(0, 1))
-      local known = scan.carry(summaries, n)
+      if task == 1 then return end
+      local known, n = carry()
       for i = 1, n do
         into(sink, i - 1)
         put({ known[i] })
       end
     end
   end
-  local carried = planner:stage {
-    tasks = 2, program = carry, input = { kind = "own", dataset = dataset }, needs = { { stage = before, wide = true } },
-  }
-  planner:close(carried, { kind = "shared" }, math.max(1, before.tasks))
-  return before, carried
+  local made = planner:stage { tasks = 2, program = program, input = { kind = "own", dataset = dataset }, needs = needs }
+  return planner:close(made, { kind = "shared" }, math.max(1, needs[#needs].stage.tasks))
+end
+
+-- The two stages before a scan: the first stores the rows, the second computes each task's `known`.
+local function plan_carried(planner, dataset, scan)
+  local before = planner:close(planner:open(dataset.parents[1]), { kind = "summarised", begin = scan.begin, label = dataset }, 2)
+  return before, plan_carry(planner, dataset, { { stage = before, wide = true } }, function()
+    local summaries, n = read_boxes(api.needed_of(0, 1))
+    return scan.carry(summaries, n), n
+  end)
 end
 
 local function plan_scan(planner, dataset)
@@ -247,32 +252,17 @@ local function plan_zip(planner, dataset)
   local summarised = { kind = "summarised", begin = count_rows }
   local left = planner:close(planner:open(dataset.parents[1]), summarised, 2)
   local right = planner:close(planner:open(dataset.parents[2]), summarised, 2)
-  local function compare(stage)
-    return function(task)
-      local put, bind = compile.writer()
-      local sink = required(api.placed(stage.buckets))
-      bind(sink)
-      if task == 1 then return end
-      local counts = read_boxes(api.needed_of(0, 1))
-      local _, rows = offsets(counts)
-      local before, others = offsets(read_boxes(api.needed_of(1, 1)))
-      if rows ~= others then error(("the datasets have %d and %d rows"):format(rows, others), 0) end
-      local ends, sum = {}, 0
-      for i, n in ipairs(counts) do
-        sum = sum + n
-        ends[i] = sum
-      end
-      for i, offset in ipairs(before) do
-        into(sink, i - 1)
-        put({ { before = offset, ends = ends } })
-      end
-    end
-  end
-  local compared = planner:stage {
-    tasks = 2, program = compare, input = { kind = "own", dataset = dataset },
-    needs = { { stage = left, wide = true }, { stage = right, wide = true } },
-  }
-  planner:close(compared, { kind = "shared" }, math.max(1, right.tasks))
+  local needs = { { stage = left, wide = true }, { stage = right, wide = true } }
+  local compared = plan_carry(planner, dataset, needs, function()
+    local counts = read_boxes(api.needed_of(0, 1))
+    local ends, rows = offsets(counts)
+    local before, others = offsets(read_boxes(api.needed_of(1, 1)))
+    if rows ~= others then error(("the datasets have %d and %d rows"):format(rows, others), 0) end
+    for i, n in ipairs(counts) do ends[i] = ends[i] + n end
+    local known = {}
+    for i, offset in ipairs(before) do known[i] = { before = offset, ends = ends } end
+    return known, #before
+  end)
   local moved = planner:stage {
     tasks = right.tasks, input = { kind = "rows" },
     needs = { { stage = right, wide = false }, { stage = compared, wide = true } },
