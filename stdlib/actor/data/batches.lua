@@ -50,6 +50,21 @@ local function new_positions(count)
   return positions
 end
 
+-- `count` of the n samples from place `first` (from 1) in the order of the set, or with a seed in the random order of
+-- that epoch; as positions of a larger set, if `of` has them.
+local function part_of(n, of, seed, epoch, first, count)
+  local out = new_positions(count)
+  if seed and count > 0 then
+    api.shuffled(seed, epoch, n, first, out)
+  else
+    for i = 0, count - 1 do out.index[i] = first + i end
+  end
+  if of then
+    for i = 0, count - 1 do out.index[i] = of.index[out.index[i] - 1] end
+  end
+  return out
+end
+
 -- An array of Lua numbers as positions.
 local function as_positions(array, fn)
   check.arg(array, "table", "positions", fn)
@@ -107,41 +122,26 @@ end
 ---@return number
 function Batches:count() return self.per_epoch * self.epochs end
 
-local function check_number(self, number, fn)
+local function place_of(self, number, fn)
   check.integer(number, "number", fn, 1, min(self:count(), 2 ^ 53))
-end
-
----Returns a batch's epoch (from 1), place in the epoch (from 1), first position in the epoch's order, and number of
----samples.
----@param number integer
----@return {epoch: integer, place: integer, first: integer, size: integer}
-function Batches:where(number)
-  check_number(self, number, "batches:where")
   local epoch = floor((number - 1) / self.per_epoch)
   local place = number - 1 - epoch * self.per_epoch
   local first = place * self.size + 1
   return { epoch = epoch + 1, place = place + 1, first = first, size = min(self.size, self.n - first + 1) }
 end
 
+---Returns a batch's epoch (from 1), place in the epoch (from 1), first position in the epoch's order, and number of
+---samples.
+---@param number integer
+---@return {epoch: integer, place: integer, first: integer, size: integer}
+function Batches:where(number) return place_of(self, number, "batches:where") end
+
 ---Returns the positions of a batch's samples, the same on every node.
 ---@param number integer
 ---@return actor.data.Positions
 function Batches:positions(number)
-  check_number(self, number, "batches:positions")
-  local epoch = floor((number - 1) / self.per_epoch)
-  local first = (number - 1 - epoch * self.per_epoch) * self.size + 1
-  local count = min(self.size, self.n - first + 1)
-  local out = new_positions(count)
-  if self.shuffle then
-    api.shuffled(self.seed, epoch + 1, self.n, first, out)
-  else
-    for i = 0, count - 1 do out.index[i] = first + i end
-  end
-  local of = self.of
-  if of then
-    for i = 0, count - 1 do out.index[i] = of.index[out.index[i] - 1] end
-  end
-  return out
+  local at = place_of(self, number, "batches:positions")
+  return part_of(self.n, self.of, self.shuffle and self.seed, at.epoch, at.first, at.size)
 end
 
 local function check_worker(worker, fn)
@@ -295,4 +295,4 @@ function Batches:restore(state)
   return self
 end
 
-return { batches = batches, positions = new_positions, as_positions = as_positions, Positions = Positions }
+return { batches = batches, positions = new_positions, part_of = part_of, as_positions = as_positions, Positions = Positions }

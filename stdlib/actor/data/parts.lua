@@ -1,7 +1,6 @@
 --- Parts of a set as positions, the same on every node.
 local ffi = require("ffi")
 local check = require("actor.check")
-local api = require("actor.ffi")("data")
 local base = require("actor.tensor.base")
 local planning = require("actor.data.batches")
 
@@ -22,19 +21,8 @@ local function samples_of(source, fn)
   return n
 end
 
--- `count` of the n samples from place `first` (from 1) in the order of the set, or in the random order of `seed`.
-local function part(n, of, seed, first, count)
-  local out = planning.positions(count)
-  if seed and count > 0 then
-    api.shuffled(seed, 0, n, first, out) -- epoch 0: batches use epochs from 1, so their orders differ
-  else
-    for i = 0, count - 1 do out.index[i] = first + i end
-  end
-  if of then
-    for i = 0, count - 1 do out.index[i] = of.index[out.index[i] - 1] end
-  end
-  return out
-end
+-- Uses epoch 0: batches use epochs from 1, so their orders differ.
+local function part(n, of, seed, first, count) return planning.part_of(n, of, seed, 0, first, count) end
 
 local function check_seed(seed, fn)
   if seed ~= nil then check.integer(seed, "seed", fn, 0, 2 ^ 53) end

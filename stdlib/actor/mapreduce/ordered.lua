@@ -72,7 +72,8 @@ local function plan_carry(planner, dataset, needs, carry)
       end
     end
   end
-  local made = planner:stage { tasks = 2, program = program, input = { kind = "own", dataset = dataset }, needs = needs }
+  local input = { kind = "own", dataset = dataset }
+  local made = planner:stage { tasks = 2, program = program, input = input, needs = needs }
   return planner:close(made, { kind = "shared" }, math.max(1, needs[#needs].stage.tasks))
 end
 
