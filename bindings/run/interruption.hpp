@@ -15,6 +15,7 @@
 #include "bindings/run/isolate.hpp"
 #include "bindings/run/local_nodes.hpp"
 #include "bindings/run/private_folder.hpp"
+#include "host/cluster/cluster.hpp"
 
 namespace actorhost {
 

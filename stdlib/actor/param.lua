@@ -167,7 +167,8 @@ local handlers = {}
 
 function handlers.stop(run, context)
   local stop = run.stop
-  c.answer_stop(stop and check_returned(stop(callbacks.context(context)), "boolean", "stop", stop, "a boolean") or false)
+  stop = stop and check_returned(stop(callbacks.context(context)), "boolean", "stop", stop, "a boolean")
+  c.answer_stop(stop or false)
 end
 
 function handlers.schedule(run, workers)

@@ -295,4 +295,6 @@ function Batches:restore(state)
   return self
 end
 
-return { batches = batches, positions = new_positions, part_of = part_of, as_positions = as_positions, Positions = Positions }
+return {
+  batches = batches, positions = new_positions, part_of = part_of, as_positions = as_positions, Positions = Positions,
+}
