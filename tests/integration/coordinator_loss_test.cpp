@@ -197,8 +197,7 @@ TEST_CASE("a host can join through any other host, also after the first host is 
   second.signal(SIGKILL);
   REQUIRE(fourth.wait_for_output("sees 4 live: 4 5 " + *joined, 20));
   folder.write("enough", "");
-  CHECK(third.wait(10) == 0);
-  CHECK(fourth.wait(10) == 0);
+  const Ended both({third, fourth}, 10);
 }
 
 TEST_CASE("several rendezvous addresses are tried in turn") {
@@ -219,9 +218,7 @@ TEST_CASE("several rendezvous addresses are tried in turn") {
   INFO(first.describe() << second.describe() << third.describe());
   CHECK(joined.has_value());
   folder.write("enough", "");
-  CHECK(second.wait(10) == 0);
-  CHECK(third.wait(10) == 0);
-
+  const Ended both({second, third}, 10);
   const Ended refused(
       folder.run({"--node-rank", "1", "--nnodes", "2", "--rdzv-endpoint", all, "--start-timeout", "1", kPeerJob}), 3);
   for (const FreePort& port : ports) CHECK_THAT(refused.err, Contains(port.endpoint()));

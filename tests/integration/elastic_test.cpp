@@ -12,10 +12,7 @@ TEST_CASE("hosts that join late get work") {
   Process second = folder.start(words);
   REQUIRE(second.wait_for_output("worker 1 works.", 20));
   Process third = folder.start(words);
-  CHECK(first.wait(20) == 0);
-  CHECK(second.wait(20) == 0);
-  CHECK(third.wait(20) == 0);
-  INFO(first.describe() << second.describe() << third.describe());
+  const Ended all({first, second, third}, 20);
   CHECK_THAT(first.out(), Contains("worker 1 joined, now 2\n") && Contains("worker 2 joined, now 3\n"));
   CHECK_THAT(first.out(), Contains("ended with 3 workers, 3 keys\n"));
   CHECK_THAT(third.err(), Contains("worker 2 works."));

@@ -29,13 +29,10 @@ TEST_CASE("a host whose temporary folder is full leaves its tasks to the others"
   Process first = folder.start(words);
   Process second = folder.start(words);
   Process full = start_limited(folder, "trap '' XFSZ; ulimit -f 1", words);
-  CHECK(first.wait(30) == 0);
-  CHECK(second.wait(30) == 0);
-  CHECK(full.wait(30) == 0);
-  INFO(first.describe() << second.describe() << full.describe());
-  CHECK((first.out() + second.out() + full.out()).find(sum) != std::string::npos);  // any host may be rank 0
-  CHECK_THAT(first.err() + second.err() + full.err(), Contains("cannot write to the temporary folder") &&
-                                                          Contains("this process gets no more tasks of the action"));
+  const Ended all({first, second, full}, 30);
+  CHECK(all.out.find(sum) != std::string::npos);  // any host may be rank 0
+  CHECK_THAT(all.err, Contains("cannot write to the temporary folder") &&
+                          Contains("this process gets no more tasks of the action"));
 }
 
 #ifndef ACTORHOST_SANITIZED  // the shadow memory of sanitizers needs the address space

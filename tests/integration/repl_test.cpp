@@ -220,8 +220,7 @@ TEST_CASE("a wrong token is refused, and several runs are listed") {
   CHECK(wait_until([&] { return (several = folder.run({"repl", "--attach", "-e", ":nodes"})).status == 3; }, 20));
   CHECK_THAT(several.err, Contains("several runs") && Contains("--attach ipc://"));
   folder.write("done", "");
-  CHECK(run.wait(20) == 0);
-  CHECK(second.wait(20) == 0);
+  const Ended both({run, second}, 20);
 }
 
 namespace {

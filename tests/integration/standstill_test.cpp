@@ -62,8 +62,7 @@ TEST_CASE("a host stopped until it is declared failed exits with 3 and a reason,
   CHECK(hosts[0].running());
   CHECK(hosts[1].running());
   folder.write("finish", "");
-  CHECK(hosts[0].wait(20) == 0);
-  CHECK(hosts[1].wait(20) == 0);
+  const Ended both({hosts[0], hosts[1]}, 20);
   INFO(hosts.describe());
   CHECK_THAT(hosts[2].err(), Contains("actorhost: the coordinator has dropped") ||
                                  (Contains("actorhost: lost server 0") && Contains("this host did not run for")));

@@ -154,8 +154,7 @@ TEST_CASE("a late joiner has the same number of collectives as the others, so no
   CHECK(state["nodes"][0]["calls"] == state["nodes"][1]["calls"]);
   CHECK(state["nodes"][0]["calls"].get<int>() > 6);
   folder.write("done", "");
-  CHECK(first.wait(20) == 0);
-  CHECK(second.wait(20) == 0);
+  const Ended both({first, second}, 20);
 }
 
 TEST_CASE("status shows the nodes of three hosts while all are inside kernels") {

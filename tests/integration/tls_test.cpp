@@ -98,12 +98,9 @@ TEST_CASE("clients without TLS at a TLS port neither block nor harm the run") {
   Words plain = meeting(port);
   plain[5] = port.endpoint();
   plain.back() = "3";  // the host does not receive the reason, so it tries again
-  const Finished without = folder.run(with(plain, {"--node-rank", "1", "jobs/tls.lua"}));
+  const Ended without(folder.run(with(plain, {"--node-rank", "1", "jobs/tls.lua"})), 3);
   Process second = folder.start(words);
-  CHECK(coordinator.wait(20) == 0);
-  CHECK(second.wait(20) == 0);
-  INFO(coordinator.describe() << second.describe() << without.description);
-  CHECK(without.status == 3);
+  const Ended both({coordinator, second}, 20);
   CHECK_THAT(without.err, Contains(port.endpoint() + " does not answer as an actorhost"));
   CHECK(coordinator.out() + second.out() == "sum: 6\n");
 }

@@ -183,9 +183,7 @@ TEST_CASE("a host with another token is refused") {
                                   "--start-timeout", "3", "job.lua"}));
     if (i == 0) REQUIRE(hosts[0].wait_for_output("info] seed", 20));
   }
-  CHECK(hosts[1].wait(10) == 3);
-  CHECK(hosts[0].wait(10) == 3);
-  INFO(hosts[0].describe() << hosts[1].describe());
+  const Ended both({hosts[1], hosts[0]}, 10, 3);
   CHECK_THAT(hosts[1].err(), Contains("the token of " + port.endpoint() +
                                       " differs from ours; give all hosts of a run the same --token-file"));
   CHECK_THAT(hosts[0].err(), Contains("connection refused: the token of ") && Contains("1 of 2 hosts after 3 s"));
@@ -201,9 +199,7 @@ TEST_CASE("a host with another job is refused, and both sides report it") {
   Process coordinator = folder.start(with(meeting, {"a/job.lua"}));
   REQUIRE(coordinator.wait_for_output("info] seed", 20));
   Process other = folder.start(with(meeting, {"b/job.lua"}));
-  CHECK(other.wait(10) == 3);
-  CHECK(coordinator.wait(10) == 3);
-  INFO(coordinator.describe() << other.describe());
+  const Ended both({other, coordinator}, 10, 3);
   for (const Process* host : {&coordinator, &other}) {
     CHECK_THAT(host->err(), Contains("its copy of the job differs"));
     CHECK(host->out().empty());
