@@ -22,8 +22,7 @@ TEST_CASE("outputs except kept outputs are forgotten everywhere when all workers
 
 TEST_CASE("a worker that begins a later action or fails is through with an action that it never began") {
   TrackerWorld world({0, 1});
-  run_alone(world, 0, 1, word_count());
-  world.finished(0, 1);
+  run_through(world, 0, 1, word_count());
   CHECK(world.quiet(data_address(0)));
   SECTION("it begins a later action") {
     world.begin(1, 2, plan_of({stage_of(7, 1)}, 2));
@@ -42,8 +41,7 @@ TEST_CASE("a worker that begins a later action or fails is through with an actio
 
 TEST_CASE("stages that a plan lists as unused are forgotten as its action begins") {
   TrackerWorld world({0});
-  run_alone(world, 0, 1, iteration(2, 2));
-  world.finished(0, 1);
+  run_through(world, 0, 1, iteration(2, 2));
   world.forget(0);
   Plan plan = plan_of({stage_of(9, 1)}, 9);
   plan.forget = {1};
@@ -51,8 +49,7 @@ TEST_CASE("stages that a plan lists as unused are forgotten as its action begins
   CHECK(world.forget(0).stages == std::vector<StageId>{1});
   CHECK_FALSE(world.tracker->places().knows(1));
   world.work(0, 2);
-  world.outcome(0);
-  world.finished(0, 2);
+  world.finish(0, 2);
   CHECK(world.forget(0).stages == std::vector<StageId>{9});
 }
 
@@ -78,8 +75,7 @@ TEST_CASE("unused stages stay while a plan has them among its ancestors") {
   TrackerWorld world({0});
   Plan both = iteration(2, 2);
   both.stages[1].keep = true;
-  run_alone(world, 0, 1, both);
-  world.finished(0, 1);
+  run_through(world, 0, 1, both);
   Plan next = both;  // the second dataset is used; the first is only its ancestor
   next.stages.push_back(stage_of(3, 2, {narrow(2)}));
   next.hash = 3;
@@ -88,8 +84,7 @@ TEST_CASE("unused stages stay while a plan has them among its ancestors") {
   CHECK(world.quiet(data_address(0)));
   CHECK(world.work(0, 2).stage == 3);
   CHECK(world.work(0, 2).stage == 3);
-  world.outcome(0);
-  world.finished(0, 2);
+  world.finish(0, 2);
   CHECK(world.forget(0).stages == std::vector<StageId>{1, 3});
   CHECK(world.tracker->places().knows(2));
 }
@@ -106,8 +101,7 @@ TEST_CASE("stages in the next action's plan are left to that action") {
   CHECK(world.quiet(data_address(0)));
   CHECK(world.work(0, 2) == TaskAttemptId{3, 0, 1});
   CHECK(world.work(0, 2) == TaskAttemptId{3, 1, 1});
-  world.outcome(0);
-  world.finished(0, 2);
+  world.finish(0, 2);
   world.begin(1, 2, next);
   world.finished(1, 2);
   CHECK(world.forget(0).stages == std::vector<StageId>{1, 2, 3});
@@ -116,15 +110,13 @@ TEST_CASE("stages in the next action's plan are left to that action") {
 TEST_CASE("a second copy of an output in another process is forgotten there") {
   TrackerWorld world({0, 1});
   const Plan failing = plan_of({stage_of(1, 1), stage_of(2, 1), stage_of(3, 1, {narrow(1), narrow(2)})});
-  world.enter(0, 1, failing);
-  world.enter(1, 1, failing);
+  world.enter({0, 1}, 1, failing);
   CHECK(world.task(0) == TaskAttemptId{1, 0, 1});
   for (uint32_t i = 1; i <= kMaxFailures; ++i) {
     world.failed(1, 1, world.task(1), "no");
     if (i < kMaxFailures) world.request(1, 1);
   }
-  world.outcome(1);
-  world.finished(1, 1);
+  world.finish(1, 1);
   // The other worker still runs its task when the next action makes the same output.
   const Plan next = plan_of({stage_of(1, 1)}, 2);
   world.enter(1, 2, next);
@@ -140,12 +132,10 @@ TEST_CASE("a second copy of an output in another process is forgotten there") {
 
 TEST_CASE("an action is recomputed for a worker that begins it when all others are through") {
   TrackerWorld world({0});
-  run_alone(world, 0, 1, word_count());
-  world.finished(0, 1);
+  run_through(world, 0, 1, word_count());
   CHECK(world.tracker->actions() == 0);
   world.join(1, 1);
-  run_alone(world, 1, 1, word_count());
-  world.finished(1, 1);
+  run_through(world, 1, 1, word_count());
 }
 
 TEST_CASE("the tracker does not wait for a failed worker: the last worker's failure leaves nothing behind") {

@@ -20,8 +20,7 @@ TEST_CASE("a task that fails three times ends the action with its first error") 
   CHECK_FALSE(world.logged("traceback"));
   world.request(0, 1);
   CHECK(world.task(0) == TaskAttemptId{1, 0, 2});
-  world.failed(0, 1, {1, 0, 2}, "second");
-  world.request(0, 1);
+  world.fail(0, 1, {1, 0, 2}, "second");
   CHECK(world.task(0) == TaskAttemptId{1, 0, 3});
   world.failed(0, 1, {1, 0, 3}, "third");
   for (const NodeId worker : {0U, 1U}) {
@@ -38,11 +37,9 @@ TEST_CASE("a task that fails three times ends the action with its first error") 
 TEST_CASE("failures with the same message cause one warning") {
   TrackerWorld world({0});
   world.enter(0, 1, plan_of({stage_of(1, 2)}));
-  world.failed(0, 1, world.task(0), "job.lua:3: the same");
-  world.request(0, 1);
+  world.fail(0, 1, world.task(0), "job.lua:3: the same");
   CHECK(world.warnings == 1);
-  world.failed(0, 1, world.task(0), "job.lua:3: the same\nand a traceback");
-  world.request(0, 1);
+  world.fail(0, 1, world.task(0), "job.lua:3: the same\nand a traceback");
   CHECK(world.warnings == 1);
   CHECK(world.lines.size() == 2);
   world.failed(0, 1, world.task(0), "job.lua:4: another");
@@ -53,10 +50,9 @@ TEST_CASE("a process without room for a task gets no more tasks of the action wh
   TrackerWorld world({0, 0, 1});
   const Plan plan = plan_of({stage_of(1, 3)});
   const auto no_room = [&](NodeId worker, const TaskAttemptId& task) {
-    world.failed(worker, 1, task, "out of memory", {}, Code::full);
-    world.request(worker, 1);
+    world.fail(worker, 1, task, "out of memory", {}, Code::full);
   };
-  for (const NodeId worker : {0U, 1U, 2U}) world.enter(worker, 1, plan);
+  world.enter({0, 1, 2}, 1, plan);
   no_room(0, world.task(0));
   CHECK(world.logged("failed on rank 0 (worker 0 on host0): out of memory; this process gets no more tasks"));
   no_room(1, world.task(1));
@@ -71,15 +67,13 @@ TEST_CASE("a process without room for a task gets no more tasks of the action wh
 TEST_CASE("a task fails when no process has room for it") {
   TrackerWorld world({0, 1, 2});
   const Plan plan = plan_of({stage_of(1, 1)});
-  for (const NodeId worker : {0U, 1U, 2U}) world.enter(worker, 1, plan);
+  world.enter({0, 1, 2}, 1, plan);
   world.lose(2);
-  world.failed(0, 1, world.task(0), "disk full", {}, Code::full);
-  world.request(0, 1);
+  world.fail(0, 1, world.task(0), "disk full", {}, Code::full);
   CHECK(world.quiet(0));
   for (int failure = 0; failure < 3; ++failure) {
     const NodeId worker = world.quiet(0) ? 1 : 0;
-    world.failed(worker, 1, world.task(worker), "disk full", {}, Code::full);
-    world.request(worker, 1);
+    world.fail(worker, 1, world.task(worker), "disk full", {}, Code::full);
   }
   const ActionOutcome outcome = world.outcome(0);
   CHECK(outcome.code == Code::full);
@@ -148,19 +142,15 @@ TEST_CASE("failures of different tasks are not added up") {
 
 TEST_CASE("a missing input is made again and is not a failure of the task") {
   TrackerWorld world({0, 1});
-  world.enter(0, 1, word_count());
-  world.work(0, 1);
-  world.work(0, 1);
+  map_words(world, 0);
   const TaskAttemptId reduce = world.task(0);
   for (uint32_t i = 1; i <= 2 * kMaxFailures; ++i) {
-    world.failed(0, 1, {reduce.stage, reduce.task, i}, "no such block", {{1, 1, 0}});
-    world.request(0, 1);
+    world.fail(0, 1, {reduce.stage, reduce.task, i}, "no such block", {{1, 1, 0}});
     CHECK(world.work(0, 1) == TaskAttemptId{1, 1, 1 + i});
     CHECK(world.task(0) == TaskAttemptId{2, 0, 1 + i});
   }
   // Missing outputs are not counted as lost again where the tracker does not expect them.
-  world.failed(0, 1, {2, 0, 7}, "no such block", {{1, 1, 1}, {1, 99, 0}, {9, 0, 0}, {1, 0, kNoProcess}});
-  world.request(0, 1);
+  world.fail(0, 1, {2, 0, 7}, "no such block", {{1, 1, 1}, {1, 99, 0}, {9, 0, 0}, {1, 0, kNoProcess}});
   CHECK(world.work(0, 1) == TaskAttemptId{2, 0, 8});
   CHECK(world.work(0, 1) == TaskAttemptId{2, 1, 1});
   CHECK(world.outcome(0).ok);
@@ -168,14 +158,11 @@ TEST_CASE("a missing input is made again and is not a failure of the task") {
 
 TEST_CASE("an output that two workers did not find is made again once, also in the same place") {
   TrackerWorld world({0, 0});
-  world.enter(0, 1, word_count());
-  world.work(0, 1);
-  world.work(0, 1);
+  map_words(world, 0);
   const TaskAttemptId first = world.task(0);
   world.enter(1, 1, word_count());
   const TaskAttemptId second = world.task(1);
-  world.failed(0, 1, first, "no such block", {{1, 1, 0}});
-  world.request(0, 1);
+  world.fail(0, 1, first, "no such block", {{1, 1, 0}});
   CHECK(world.work(0, 1) == TaskAttemptId{1, 1, 2});
   world.failed(1, 1, second, "no such block", {{1, 1, 0}});  // this lookup was before the rerun
   CHECK(world.tracker->places().stage(1).complete());
@@ -186,18 +173,14 @@ TEST_CASE("an output that two workers did not find is made again once, also in t
 
 TEST_CASE("a process that serves nothing loses all outputs that the task needs from it") {
   TrackerWorld world({0, 1});
-  world.enter(0, 1, word_count());
-  world.work(0, 1);
-  world.work(0, 1);
+  map_words(world, 0);
   world.failed(0, 1, world.task(0), "no way there", {{1, kEveryTask, 0}});
   CHECK(world.tracker->places().stage(1).present == 0);
 }
 
 TEST_CASE("inputs that are missing repeatedly for long end the action") {
   TrackerWorld world({0});
-  world.enter(0, 1, word_count());
-  world.work(0, 1);
-  world.work(0, 1);
+  map_words(world, 0);
   uint32_t rounds = 0;
   while (world.sent[0].front().kind == mapreduce_kind::task) {
     REQUIRE(rounds++ < 1000);
@@ -231,14 +214,13 @@ TEST_CASE("accumulators too large for a frame end the action with advice") {
 TEST_CASE("a failed process's task goes to another worker, and its needed outputs are made again") {
   TrackerWorld world({0, 1, 2});
   const Plan plan = plan_of({stage_of(1, 3, {}, 2), stage_of(2, 2, {wide(1)}, 1), stage_of(3, 2, {narrow(2)})});
-  for (const NodeId worker : {0U, 1U, 2U}) world.enter(worker, 1, plan);
+  world.enter({0, 1, 2}, 1, plan);
   for (const NodeId worker : {0U, 1U, 2U}) world.work(worker, 1);
   CHECK(world.work(1, 1).stage == 2);  // its output is in process 1, as is task 1 of stage 1
   CHECK(world.task(0).stage == 2);
   const TaskAttemptId last = world.task(1);
   CHECK(last.stage == 3);
-  world.done(0, 1, {2, 0, 1});
-  world.request(0, 1);
+  world.complete(0, 1, {2, 0, 1});
   CHECK(world.work(0, 1) == TaskAttemptId{3, 0, 1});
   world.lose(1);
   // Task 1 of stage 3 needs task 1 of stage 2, which needs task 1 of stage 1.
@@ -293,7 +275,7 @@ TEST_CASE("accumulators of a rerun task count once") {
 TEST_CASE("a result lost before all workers have it is made again for the workers that request it") {
   TrackerWorld world({0, 1, 2});
   const Plan plan = plan_of({stage_of(1, 2)});
-  for (const NodeId worker : {0U, 1U, 2U}) world.enter(worker, 1, plan);
+  world.enter({0, 1, 2}, 1, plan);
   world.work(0, 1);
   world.work(1, 1);
   for (const NodeId worker : {0U, 1U, 2U}) CHECK(world.outcome(worker).places == std::vector<ProcessId>{0, 1});
@@ -309,8 +291,7 @@ TEST_CASE("a result lost before all workers have it is made again for the worker
   world.request(0, 1);
   CHECK(world.task(0) == TaskAttemptId{1, 1, 2});
   CHECK(world.quiet(2));  // it may have all that it needs
-  world.done(0, 1, {1, 1, 2});
-  world.request(0, 1);
+  world.complete(0, 1, {1, 1, 2});
   CHECK(world.outcome(0).places == std::vector<ProcessId>{0, 0});
   CHECK(world.quiet(0));
   CHECK(world.quiet(2));
@@ -341,17 +322,14 @@ TEST_CASE("a late worker does not receive the old places of a lost or moved resu
 
 TEST_CASE("a stage without users is not kept when a late worker has it made again") {
   TrackerWorld world({0});
-  run_alone(world, 0, 1, iteration(1, 2));
-  world.finished(0, 1);
+  run_through(world, 0, 1, iteration(1, 2));
   world.forget(0);
   Plan end = plan_of({stage_of(9, 1)}, 9);
   end.forget = {1};
-  run_alone(world, 0, 2, end);
-  world.finished(0, 2);
+  run_through(world, 0, 2, end);
   world.forget(0);
   world.join(1, 1);
-  run_alone(world, 1, 1, iteration(1, 2));
-  world.finished(1, 1);
+  run_through(world, 1, 1, iteration(1, 2));
   CHECK(world.forget(1).stages == std::vector<StageId>{1, 2});
 }
 

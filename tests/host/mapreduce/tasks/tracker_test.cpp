@@ -9,13 +9,11 @@
 
 TEST_CASE("an action runs its stages in turn and all workers receive the places of the result") {
   TrackerWorld world({0, 1});
-  world.enter(0, 3, word_count());
-  world.enter(1, 3, word_count());
+  world.enter({0, 1}, 3, word_count());
   CHECK(world.task(0) == TaskAttemptId{1, 0, 1});
   const TaskAttemptId second = world.task(1);
   CHECK(second == TaskAttemptId{1, 1, 1});
-  world.done(0, 3, {1, 0, 1});
-  world.request(0, 3);
+  world.complete(0, 3, {1, 0, 1});
   CHECK(world.quiet(0));  // a wide stage needs all of the previous stage
   world.done(1, 3, second);
   const TaskOrder reduce = world.order(0);
@@ -47,12 +45,10 @@ TEST_CASE("only outputs that the final stage needs are made") {
 TEST_CASE("a narrow stage's task waits for its own input only, and runs where its input is") {
   TrackerWorld world({0, 1});
   const Plan plan = plan_of({stage_of(1, 3), stage_of(2, 3, {narrow(1)})});
-  world.enter(0, 1, plan);
-  world.enter(1, 1, plan);
+  world.enter({0, 1}, 1, plan);
   CHECK(world.task(0) == TaskAttemptId{1, 0, 1});
   CHECK(world.task(1) == TaskAttemptId{1, 1, 1});
-  world.done(1, 1, {1, 1, 1});
-  world.request(1, 1);
+  world.complete(1, 1, {1, 1, 1});
   const TaskOrder own = world.order(1);  // before task 2 of stage 1, which has no home
   CHECK(own.task == TaskAttemptId{2, 1, 1});
   CHECK(own.inputs == std::vector<TaskInput>{{1, TaskInput::Form::narrow, {1}}});
@@ -65,8 +61,7 @@ TEST_CASE("each task of a union needs its own part") {
   std::vector<TaskOrder> orders;
   while (world.sent[0].front().kind == mapreduce_kind::task) {
     orders.push_back(world.order(0));
-    world.done(0, 1, orders.back().task);
-    world.request(0, 1);
+    world.complete(0, 1, orders.back().task);
   }
   CHECK(orders.size() == 7);
   for (const TaskOrder& order : orders) {
@@ -81,8 +76,7 @@ TEST_CASE("a diamond's top is made once") {
   TrackerWorld world({0});
   const Plan plan = plan_of({stage_of(1, 2, {}, 2), stage_of(2, 2, {wide(1)}, 2), stage_of(3, 2, {wide(1)}, 2),
                              stage_of(4, 2, {wide(2), wide(3), narrow(3)})});
-  run_alone(world, 0, 1, plan);
-  world.finished(0, 1);
+  run_through(world, 0, 1, plan);
   CHECK(world.forget(0).stages == std::vector<StageId>{1, 2, 3, 4});
 }
 
@@ -102,12 +96,10 @@ TEST_CASE("a worker receives the places of a wide stage's inputs once, and again
   CHECK(world.work(0, 1) == TaskAttemptId{1, 1, 1});
   TaskOrder order = world.order(0);
   CHECK(order.inputs[0].form == TaskInput::Form::wide);
-  world.done(0, 1, order.task);
-  world.request(0, 1);
+  world.complete(0, 1, order.task);
   order = world.order(0);
   CHECK(order.inputs[0].form == TaskInput::Form::cached);
-  world.failed(0, 1, order.task, "gone", {{1, 1, 0}});
-  world.request(0, 1);
+  world.fail(0, 1, order.task, "gone", {{1, 1, 0}});
   CHECK(world.work(0, 1) == TaskAttemptId{1, 1, 2});
   CHECK(world.order(0).inputs[0].form == TaskInput::Form::wide);
   world.enter(1, 1, plan);
@@ -117,8 +109,7 @@ TEST_CASE("a worker receives the places of a wide stage's inputs once, and again
 TEST_CASE("stages report their figures, and accumulators are in the order of stages and tasks") {
   TrackerWorld world({0, 0});
   const Plan plan = word_count();
-  world.enter(0, 1, plan);
-  world.enter(1, 1, plan);
+  world.enter({0, 1}, 1, plan);
   const auto report = [](uint64_t rows, const char* text) {
     return TaskReport{{rows, 2 * rows, 10, 20, 0.5, 7, 1}, Blob::copy_of(std::string_view(text))};
   };
@@ -126,8 +117,7 @@ TEST_CASE("stages report their figures, and accumulators are in the order of sta
   world.task(1);
   world.now += 1;
   world.done(1, 1, {1, 1, 1}, report(4, "b"));
-  world.done(0, 1, {1, 0, 1}, report(3, "a"));
-  world.request(0, 1);
+  world.complete(0, 1, {1, 0, 1}, report(3, "a"));
   world.now += 1;
   CHECK(world.work(0, 1, report(1, "c")).stage == 2);
   world.work(0, 1, report(1, ""));
@@ -165,8 +155,7 @@ TEST_CASE("progress follows the running stage") {
 
 TEST_CASE("a late worker receives the outcome of the action at once") {
   TrackerWorld world({0, 1});
-  run_alone(world, 0, 1, word_count());
-  world.finished(0, 1);
+  run_through(world, 0, 1, word_count());
   world.begin(1, 1, word_count());
   CHECK(world.outcome(1).places == std::vector<ProcessId>{0, 0});
   CHECK(world.quiet(data_address(0)));
@@ -231,8 +220,7 @@ TEST_CASE("messages of failed workers and nonsensical messages are ignored") {
 TEST_CASE("a worker that begins the next action leaves its task to others") {
   TrackerWorld world({0, 0});
   const Plan plan = plan_of({stage_of(1, 1)});
-  world.enter(0, 1, plan);
-  world.enter(1, 1, plan);
+  world.enter({0, 1}, 1, plan);
   CHECK(world.task(0) == TaskAttemptId{1, 0, 1});
   world.begin(0, 2, plan_of({stage_of(2, 1)}, 2));
   CHECK(world.task(1) == TaskAttemptId{1, 0, 2});
@@ -253,21 +241,15 @@ TEST_CASE("a worker that requests another task without a report has failed in it
 
 TEST_CASE("tasks go to the process with their input, and to others when its workers are busy") {
   TrackerWorld world({0, 1});
-  world.enter(0, 1, iteration(4, 2));
-  world.enter(1, 1, iteration(4, 2));
+  world.enter({0, 1}, 1, iteration(4, 2));
   // 0 and 2 are made in process 0, 1 and 3 in process 1; their narrow stages follow them.
-  for (int i = 0; i < 2; ++i) {
-    for (const NodeId worker : {0U, 1U}) world.work(worker, 1);
-  }
-  for (int i = 0; i < 2; ++i) {
-    for (const NodeId worker : {0U, 1U}) world.work(worker, 1);
-  }
+  for (const NodeId worker : {0U, 1U, 0U, 1U}) world.work(worker, 1);
+  for (const NodeId worker : {0U, 1U, 0U, 1U}) world.work(worker, 1);
   for (const NodeId worker : {0U, 1U}) {
     CHECK(world.outcome(worker).places == std::vector<ProcessId>{0, 1, 0, 1});
     world.finished(worker, 1);
   }
-  world.enter(1, 2, iteration(4, 3));
-  world.enter(0, 2, iteration(4, 3));
+  world.enter({1, 0}, 2, iteration(4, 3));
   CHECK(world.task(1) == TaskAttemptId{3, 1, 1});
   CHECK(world.work(0, 2) == TaskAttemptId{3, 0, 1});
   CHECK(world.work(0, 2) == TaskAttemptId{3, 2, 1});
@@ -278,15 +260,9 @@ TEST_CASE("tasks go to the process with their input, and to others when its work
 
 TEST_CASE("the tasks of a process wait a moment for its late workers") {
   TrackerWorld world({0, 1});
-  world.enter(0, 1, iteration(2, 2));
-  world.enter(1, 1, iteration(2, 2));
-  for (int i = 0; i < 2; ++i) {
-    for (const NodeId worker : {0U, 1U}) world.work(worker, 1);
-  }
-  for (const NodeId worker : {0U, 1U}) {
-    world.outcome(worker);
-    world.finished(worker, 1);
-  }
+  world.enter({0, 1}, 1, iteration(2, 2));
+  for (const NodeId worker : {0U, 1U, 0U, 1U}) world.work(worker, 1);
+  for (const NodeId worker : {0U, 1U}) world.finish(worker, 1);
   world.enter(0, 2, iteration(2, 3));
   CHECK(world.work(0, 2) == TaskAttemptId{3, 0, 1});
   CHECK(world.quiet(0));
@@ -312,12 +288,12 @@ TEST_CASE("a worker takes the last task of the longest queue of another process"
   PlanStage kept = stage_of(1, 7);
   kept.keep = true;
   // Worker 1 makes 0, 2, 3, 4 and 5, worker 2 makes 1 and 6.
-  for (const NodeId worker : {1U, 2U}) world.enter(worker, 1, plan_of({kept}));
+  world.enter({1, 2}, 1, plan_of({kept}));
   for (const NodeId worker : {1U, 1U, 1U, 1U, 2U, 1U, 2U}) world.work(worker, 1);
   for (const NodeId worker : {1U, 2U})
     CHECK(world.outcome(worker).places == std::vector<ProcessId>{1, 2, 1, 1, 1, 1, 2});
   const Plan next = plan_of({kept, stage_of(2, 7, {narrow(1)})}, 2);
-  for (const NodeId worker : {1U, 2U, 0U}) world.enter(worker, 2, next);
+  world.enter({1, 2, 0}, 2, next);
   CHECK(world.task(1).task == 0);
   CHECK(world.task(2).task == 1);
   for (const uint32_t task : {5U, 4U, 3U, 2U, 6U}) CHECK(world.work(0, 2).task == task);
@@ -327,14 +303,10 @@ TEST_CASE("a worker takes the last task of the longest queue of another process"
 TEST_CASE("a task runs where it has run before if it can") {
   TrackerWorld world({0, 1});
   const Plan plan = plan_of({stage_of(1, 2)});
-  world.enter(0, 1, plan);
-  world.enter(1, 1, plan);
+  world.enter({0, 1}, 1, plan);
   world.work(0, 1);
   world.work(1, 1);
-  for (const NodeId worker : {1U, 0U}) {
-    world.outcome(worker);
-    world.finished(worker, 1);
-  }
+  for (const NodeId worker : {1U, 0U}) world.finish(worker, 1);
   CHECK(world.forget(0).stages == std::vector<StageId>{1});
   world.enter(1, 2, plan);
   CHECK(world.task(1) == TaskAttemptId{1, 1, 1});
@@ -345,8 +317,7 @@ TEST_CASE("a task runs where it has run before if it can") {
 TEST_CASE("a wait for a task of over 10 s is logged once per task, with the busy workers and their tasks") {
   TrackerWorld world({0, 1});
   const Plan plan = plan_of({stage_of(1, 1, {}, 2), stage_of(2, 2, {wide(1)})});
-  world.enter(0, 1, plan);
-  world.enter(1, 1, plan);
+  world.enter({0, 1}, 1, plan);
   CHECK(world.tracker->wake_at() == world.now + kSilentWait);
   world.pass(kSilentWait - 1);
   CHECK_FALSE(world.logged("over 10 s"));

@@ -86,6 +86,9 @@ class TrackerWorld {
     begin(worker, action, plan);
     request(worker, action);
   }
+  void enter(std::initializer_list<NodeId> workers, uint32_t action, const Plan& plan) {
+    for (const NodeId worker : workers) enter(worker, action, plan);
+  }
   void done(NodeId worker, uint32_t action, const TaskAttemptId& task, const TaskReport& report = {}) {
     send(worker, TaskDone{task, report}.frame(action));
   }
@@ -94,6 +97,21 @@ class TrackerWorld {
     send(worker, TaskFailed{task, {code, text}, std::move(lost)}.frame(action));
   }
   void finished(NodeId worker, uint32_t action) { send(worker, finished_frame(action)); }
+  /// Reports a task, and requests the next task.
+  void complete(NodeId worker, uint32_t action, const TaskAttemptId& task, const TaskReport& report = {}) {
+    done(worker, action, task, report);
+    request(worker, action);
+  }
+  void fail(NodeId worker, uint32_t action, const TaskAttemptId& task, const std::string& text,
+            std::vector<LostInput> lost = {}, Code code = Code::script) {
+    failed(worker, action, task, text, std::move(lost), code);
+    request(worker, action);
+  }
+  /// Reads the outcome of an action, and is through with the action.
+  void finish(NodeId worker, uint32_t action) {
+    outcome(worker);
+    finished(worker, action);
+  }
   void pass(double seconds) {
     now += seconds;
     tracker->tick(now);
@@ -125,8 +143,7 @@ class TrackerWorld {
   /// Completes the ordered task and requests the next task.
   TaskAttemptId work(NodeId worker, uint32_t action, const TaskReport& report = {}) {
     const TaskAttemptId name = task(worker);
-    done(worker, action, name, report);
-    request(worker, action);
+    complete(worker, action, name, report);
     return name;
   }
   bool logged(const std::string& text) const {
@@ -161,6 +178,16 @@ inline void run_alone(TrackerWorld& world, NodeId worker, uint32_t action, const
   world.enter(worker, action, plan);
   while (world.sent[worker].front().kind == mapreduce_kind::task) world.work(worker, action);
   REQUIRE(world.outcome(worker).ok);
+}
+inline void run_through(TrackerWorld& world, NodeId worker, uint32_t action, const Plan& plan) {
+  run_alone(world, worker, action, plan);
+  world.finished(worker, action);
+}
+
+/// A worker makes the first stage of `word_count`.
+inline void map_words(TrackerWorld& world, NodeId worker) {
+  world.enter(worker, 1, word_count());
+  for (int split = 0; split < 2; ++split) world.work(worker, 1);
 }
 
 }  // namespace actorhost::test
