@@ -205,8 +205,7 @@ TEST_CASE("several rendezvous addresses are tried in turn") {
   const FreePort ports[3];
   const std::string all = ports[0].endpoint() + "," + ports[1].endpoint() + "," + ports[2].endpoint();
   const Words words = {"-n", "1", "--nnodes", "2:3", "--rdzv-endpoint", all, kPeerJob};
-  Process first = folder.start(words);
-  REQUIRE(first.wait_for_output("info] seed", 20));
+  Process first = folder.start(words, "info] seed");
   Process second = folder.start(words);
   CHECK(place_of(second) == ports[1].endpoint());
   REQUIRE(first.wait_for_output("sees 2 live: 0 1.", 20));

@@ -7,10 +7,8 @@ TEST_CASE("hosts that join late get work") {
   const JobFolder folder;
   const FreePort port;
   const Words words = elastic(port, "1:3", {"-n", "1", "jobs/elastic.lua", "--workers", "3"});
-  Process first = folder.start(words);
-  REQUIRE(first.wait_for_output("worker 0 works.", 20));
-  Process second = folder.start(words);
-  REQUIRE(second.wait_for_output("worker 1 works.", 20));
+  Process first = folder.start(words, "worker 0 works.");
+  Process second = folder.start(words, "worker 1 works.");
   Process third = folder.start(words);
   const Ended all({first, second, third}, 20);
   CHECK_THAT(first.out(), Contains("worker 1 joined, now 2\n") && Contains("worker 2 joined, now 3\n"));
@@ -22,10 +20,8 @@ TEST_CASE("a host may leave an elastic run and another host join, under a new id
   const JobFolder folder;
   const FreePort port;
   const Words words = elastic(port, "1:3", {"-n", "1", "jobs/elastic.lua", "--workers", "100"});
-  Process first = folder.start(words);
-  REQUIRE(first.wait_for_output("worker 0 works.", 20));
-  Process second = folder.start(words);
-  REQUIRE(second.wait_for_output("worker 1 works.", 20));
+  Process first = folder.start(words, "worker 0 works.");
+  Process second = folder.start(words, "worker 1 works.");
   second.signal(SIGKILL);
   REQUIRE(first.wait_for_output("worker 1 lost, now 1", 20));
   Process third = folder.start(words);
@@ -43,8 +39,7 @@ TEST_CASE("late_join runs elastically and counts the late worker's updates") {
     const FreePort port;
     const Words words =
         elastic(port, "1:3", {"-n", "1", (source_dir() / "examples/late_join.lua").string(), "--seconds", seconds});
-    Process first = folder.start(words);
-    REQUIRE(first.wait_for_output("info] seed", 20));
+    Process first = folder.start(words, "info] seed");
     Process second = folder.start(words);
     CHECK(first.wait(30) == 0);
     out = first.out();

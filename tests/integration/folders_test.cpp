@@ -27,8 +27,7 @@ TEST_CASE("a second run with the same --checkpoint is refused, and resumes at on
   const std::string job = GENERATE(as<std::string>(), "served", "kept");
   const Words flags = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
   const std::string how = job == "served" ? "asp" : "first";
-  Process first = folder.start(with(flags, {"--checkpoint", "saved", kFolderJobs, job, how}));
-  REQUIRE(first.wait_for_output("works\n", 20));
+  Process first = folder.start(with(flags, {"--checkpoint", "saved", kFolderJobs, job, how}), "works\n");
   const auto refused = [&](const Words& second, const Process& holder) {
     const Ended run(folder.run(with(second, {"-n", "1", kFolderJobs, job, how})), 4);
     CHECK_THAT(run.err, Contains("another run keeps its checkpoints in ") &&
@@ -38,8 +37,7 @@ TEST_CASE("a second run with the same --checkpoint is refused, and resumes at on
   refused({"--checkpoint", "./saved/"}, first);
   first.signal(SIGTERM);  // saves a checkpoint to resume from
   CHECK(first.wait(20) == 143);
-  Process next = folder.start(with(flags, {"--resume", "saved", kFolderJobs, job, how}));
-  REQUIRE(next.wait_for_output("works\n", 20));
+  Process next = folder.start(with(flags, {"--resume", "saved", kFolderJobs, job, how}), "works\n");
   refused({"--resume", "saved"}, next);
   next.signal(SIGKILL);
   CHECK(next.wait(20) == 137);
@@ -64,8 +62,7 @@ TEST_CASE("a folder that a script passes to actor.checkpoint is owned by one run
                "local actor = require 'actor'\n"
                "local keeper = actor.checkpoint.new { dir = 'mine', name = (...) }\n"
                "print 'works' while true do keeper:save {} actor.sleep(0.01) end");
-  Process first = folder.start({"-n", "1", "job.lua", "state"});
-  REQUIRE(first.wait_for_output("works\n", 20));
+  Process first = folder.start({"-n", "1", "job.lua", "state"}, "works\n");
   const Ended second(folder.run({"-n", "1", "job.lua", "state"}), 3);
   CHECK_THAT(second.err, Contains("job.lua:2: ") && Contains("another run keeps its checkpoints in 'mine' (process "));
   Process other = folder.start({"-n", "1", "job.lua", "another"});
@@ -84,16 +81,14 @@ TEST_CASE("an --isolate run removes the folders of killed runs, and nothing else
   const Words words = {"-n", "2", "--isolate", kFolderJobs, "none"};
   const auto before = run_folders(base);
 
-  Process killed = folder.start(words);
-  REQUIRE(killed.wait_for_output("works\n", 20));
+  Process killed = folder.start(words, "works\n");
   auto left = run_folders(base);
   CHECK(left.size() == before.size() + 1);
   killed.signal(SIGKILL);
   CHECK(killed.wait(20) == 137);
   CHECK(run_folders(base) == left);
 
-  Process living = folder.start(words);
-  REQUIRE(living.wait_for_output("works\n", 20));
+  Process living = folder.start(words, "works\n");
   CHECK(run_folders(base).size() == before.size() + 1);
   for (const std::string& name : before) left.erase(name);
   CHECK_FALSE(fs::exists(base / *left.begin()));

@@ -12,8 +12,7 @@ constexpr const char* kJobs = "jobs/interrupt.lua";
 
 /// Runs the job until it works, then interrupts it.
 void check_interrupt(const JobFolder& folder, const Words& flags, const std::string& job) {
-  Process run = folder.start(with(flags, {kJobs, job}));
-  REQUIRE(run.wait_for_output("works\n", 20));
+  Process run = folder.start(with(flags, {kJobs, job}), "works\n");
   run.signal(SIGINT);
   const double interrupted = now();
   const Ended ended({run}, 20, 130);

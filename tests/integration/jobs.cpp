@@ -36,6 +36,14 @@ ProcessOptions JobFolder::options() const { return {.env = env_, .cwd = path()};
 
 Process JobFolder::start(const Words& words) const { return Process(actorhost_binary(), words, options()); }
 
+Process JobFolder::start(const Words& words, const std::string& ready) const {
+  Process run = start(words);
+  const bool is_ready = run.wait_for_output(ready, 20);
+  INFO(run.describe());
+  REQUIRE(is_ready);
+  return run;
+}
+
 Finished JobFolder::run(const Words& words, double seconds) const {
   return run_program(actorhost_binary(), words, seconds, options());
 }
@@ -179,8 +187,7 @@ std::vector<Finished> run_late(const JobFolder& folder, const Words& words, cons
   const FreePort port;
   const Words all = elastic(port, "1:" + std::to_string(late + 1), words);
   std::vector<Process> hosts;
-  hosts.push_back(folder.start(all));
-  REQUIRE(hosts[0].wait_for_output(ready, 20));
+  hosts.push_back(folder.start(all, ready));
   for (size_t i = 0; i < late; ++i) hosts.push_back(folder.start(all));
   std::vector<Finished> ended;
   for (Process& host : hosts) {

@@ -37,6 +37,8 @@ class JobFolder {
 
   /// Starts actorhost.
   Process start(const Words& words) const;
+  /// The same, and waits until it has printed `ready`.
+  Process start(const Words& words, const std::string& ready) const;
   /// Runs actorhost to its end.
   Finished run(const Words& words, double seconds = 30) const;
 

@@ -53,8 +53,7 @@ TEST_CASE("the loss of an admitted late joiner is reported once") {
   const FreePort port;
   const Words words =
       elastic(port, "1:2", {"-n", "1", "jobs/join_point.lua", "late_worker_that_is_let_in_and_lost_is"});
-  Process first = folder.start(words);
-  REQUIRE(first.wait_for_output("begun", 20));
+  Process first = folder.start(words, "begun");
   Process second = folder.start(words);
   CHECK(first.wait(30) == 0);
   CHECK(second.wait(20) != 0);
@@ -67,10 +66,8 @@ TEST_CASE("a late joiner that is lost while it waits is not admitted") {
   const FreePort port;
   const Words words =
       elastic(port, "1:2", {"-n", "1", "jobs/join_point.lua", "late_worker_that_is_lost_while_it_waits"});
-  Process first = folder.start(words);
-  REQUIRE(first.wait_for_output("begun", 20));
-  Process second = folder.start(words);
-  REQUIRE(second.wait_for_output("has joined late", 20));
+  Process first = folder.start(words, "begun");
+  Process second = folder.start(words, "has joined late");
   REQUIRE(first.wait_for_output("rank 0: seen", 20));
   second.signal(SIGKILL);
   const Ended ended({first}, 30);
@@ -83,8 +80,7 @@ TEST_CASE("elastic_training admits late hosts and continues when a host leaves")
   // Enough steps that the job outlasts all events of the test.
   const Words words = elastic(
       port, "1:3", {"-n", "1", (source_dir() / "examples/elastic_training.lua").string(), "--steps", "1000000000"});
-  Process first = folder.start(words);
-  REQUIRE(first.wait_for_output("1 workers from step 0", 20));
+  Process first = folder.start(words, "1 workers from step 0");
   Process second = folder.start(words);
   REQUIRE(first.wait_for_output("2 workers from step", 20));
   Process third = folder.start(words);

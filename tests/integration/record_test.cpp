@@ -151,8 +151,7 @@ TEST_CASE("a late joiner is in the trace from then on, at the step of the slowes
   const Words record = {"-n", "1", "--inject", "delay=const(0.01)", "--record", "trace.csv"};
   const Words job = with(record, {"jobs/record.lua", "job", "--steps", "0", "--until_worker", "1"});
   const Words words = elastic(port, "1:2", job);
-  Process first = folder.start(words);
-  REQUIRE(first.wait_for_output("worker 0 works.", 20));
+  Process first = folder.start(words, "worker 0 works.");
   folder.await("step,0,10,");
   Process second = folder.start(words);
   const auto status = first.wait(20);
@@ -210,8 +209,7 @@ TEST_CASE("only the coordinator uses --record") {
   const Folder folder;
   const FreePort port;
   const Words meeting = {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--record"};
-  Process first = folder.start(with(meeting, {"trace.csv", "jobs/record.lua", "job"}));
-  REQUIRE(first.wait_for_output("info] seed", 20));
+  Process first = folder.start(with(meeting, {"trace.csv", "jobs/record.lua", "job"}), "info] seed");
   Process second = folder.start(with(meeting, {"missing/trace.csv", "jobs/record.lua", "job"}));
   const Ended both({first, second}, 20);
   CHECK_THAT(folder.show(), Contains("2 workers, 10 completed"));

@@ -234,8 +234,7 @@ TEST_CASE("Ctrl-C ends a console whose chunk is in a call that does not return, 
   const JobFolder folder;
   const Words flags =
       GENERATE(Words{"repl", "-n", "2"}, Words{"repl", "-n", "2", "--isolate"}, Words{"repl", "-n", "1"});
-  Process console = folder.start(with(flags, {"-e", kBacktracks, "-e", "print('next')"}));
-  REQUIRE(console.wait_for_output("begun", 20));
+  Process console = folder.start(with(flags, {"-e", kBacktracks, "-e", "print('next')"}), "begun");
   console.signal(SIGINT);
   const double interrupted = now();
   const Ended ended({console}, 20, 130);
@@ -248,8 +247,7 @@ TEST_CASE("Ctrl-C detaches a console from a chunk in a call that does not return
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "jobs/repl.lua", "waiting", "done"});
   REQUIRE(is_ready(folder));
-  Process console = folder.start({"repl", "--attach", "-e", kBacktracks});
-  REQUIRE(console.wait_for_output("begun", 20));
+  Process console = folder.start({"repl", "--attach", "-e", kBacktracks}, "begun");
   console.signal(SIGINT);
   const Ended ended({console}, 20, 130);
   CHECK_THAT(console.err(), Contains("rank 0 still runs the chunk, in a call that does not return"));

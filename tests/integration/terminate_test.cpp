@@ -24,8 +24,7 @@ TEST_CASE("SIGTERM writes a last checkpoint of the parameter server and exits wi
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "3"}, Words{"-n", "3", "--isolate"}, Words{"-n", "2", "--servers", "3"});
   const std::string barrier = GENERATE(as<std::string>(), "asp", "ssp:2", "bsp");
-  Process run = folder.start(with(flags, {"--checkpoint", "saved", kTerminateJobs, "served", barrier}));
-  REQUIRE(run.wait_for_output("works\n", 20));
+  Process run = folder.start(with(flags, {"--checkpoint", "saved", kTerminateJobs, "served", barrier}), "works\n");
   run.signal(SIGTERM);
   const Ended ended({run}, 20, 143);
   CHECK(count_of(run.err(), "actorhost: terminated\n") == 1);
@@ -42,8 +41,8 @@ TEST_CASE("SIGTERM writes a last checkpoint of the parameter server and exits wi
 TEST_CASE("a last checkpoint does not wait for a step that exceeds the available time") {
   const JobFolder folder;
   const std::string barrier = GENERATE(as<std::string>(), "asp", "bsp");
-  Process run = folder.start({"-n", "2", "--checkpoint", "saved", kTerminateJobs, "served", barrier, "long"});
-  REQUIRE(run.wait_for_output("works\n", 20));
+  Process run =
+      folder.start({"-n", "2", "--checkpoint", "saved", kTerminateJobs, "served", barrier, "long"}, "works\n");
   run.signal(SIGTERM);
   const double begun = now();
   const Ended ended({run}, 20, 143);
@@ -57,8 +56,7 @@ TEST_CASE("SIGTERM to all processes of a run, or to each of its hosts, acts once
   const std::string job = GENERATE(as<std::string>(), "served", "kept");
   const std::string how = job == "served" ? "asp" : "all";
   if (place == "isolate") {
-    Process run = folder.start({"-n", "3", "--isolate", "--checkpoint", "saved", kTerminateJobs, job, how});
-    REQUIRE(run.wait_for_output("works\n", 20));
+    Process run = folder.start({"-n", "3", "--isolate", "--checkpoint", "saved", kTerminateJobs, job, how}, "works\n");
     run.signal_group(SIGTERM);
     const Ended ended({run}, 20, 143);
     CHECK_THAT(run.err(), Contains("checkpoint saved/"));
@@ -78,8 +76,8 @@ TEST_CASE("all of a job's own checkpoints are saved once more at SIGTERM") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "1"}, Words{"-n", "3"}, Words{"-n", "2", "--isolate"});
   const std::string ranks = GENERATE(as<std::string>(), "first", "all");
-  Process run = folder.start(with(flags, {"--checkpoint", "saved", kTerminateJobs, "kept", ranks, "one two"}));
-  REQUIRE(run.wait_for_output("works\n", 20));
+  Process run =
+      folder.start(with(flags, {"--checkpoint", "saved", kTerminateJobs, "kept", ranks, "one two"}), "works\n");
   run.signal(SIGTERM);
   const Ended ended({run}, 20, 143);
   for (const char* name : {"one", "two"}) {
@@ -95,8 +93,7 @@ TEST_CASE("all of a job's own checkpoints are saved once more at SIGTERM") {
 TEST_CASE("the state of an iteration is saved once more at SIGTERM") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
-  Process run = folder.start(with(flags, {"--checkpoint", "saved", kTerminateJobs, "iterated"}));
-  REQUIRE(run.wait_for_output("works\n", 20));
+  Process run = folder.start(with(flags, {"--checkpoint", "saved", kTerminateJobs, "iterated"}), "works\n");
   run.signal(SIGTERM);
   const double begun = now();
   const Ended ended({run}, 20, 143);
@@ -113,8 +110,7 @@ TEST_CASE("SIGTERM ends a run at once if it has nothing to save") {
       {{"-n", "2", "--checkpoint", "saved", "--isolate"}, "none"},
       {{"-n", "2"}, "kept"},
   }));
-  Process run = folder.start(with(flags, {kTerminateJobs, job}));
-  REQUIRE(run.wait_for_output("works\n", 20));
+  Process run = folder.start(with(flags, {kTerminateJobs, job}), "works\n");
   run.signal(SIGTERM);
   const double begun = now();
   const Ended ended({run}, 20, 143);
@@ -126,9 +122,8 @@ TEST_CASE("a job that reaches no save ends after the grace time, or at a second 
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
   const bool twice = GENERATE(false, true);
-  Process run =
-      folder.start(with(flags, {"--checkpoint", "saved", "--grace", twice ? "1000" : "1", kTerminateJobs, "stuck"}));
-  REQUIRE(run.wait_for_output("works\n", 20));
+  Process run = folder.start(
+      with(flags, {"--checkpoint", "saved", "--grace", twice ? "1000" : "1", kTerminateJobs, "stuck"}), "works\n");
   run.signal(SIGTERM);
   REQUIRE(run.wait_for_output("(--grace) for a last checkpoint", 20));
   const double begun = now();

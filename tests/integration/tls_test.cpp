@@ -51,8 +51,8 @@ TEST_CASE("a host that does not trust the coordinator's certificate reports this
       GENERATE(table<std::string, std::string>({{"host", "other.pem"}, {"other", "other.pem"}}));
   const Words words = meeting(port);
   Process coordinator = folder.start(
-      with(words, {"--tls-cert", mine + ".pem", "--tls-key", mine + ".key", "--node-rank", "0", "jobs/tls.lua"}));
-  REQUIRE(coordinator.wait_for_output("info] seed", 20));
+      with(words, {"--tls-cert", mine + ".pem", "--tls-key", mine + ".key", "--node-rank", "0", "jobs/tls.lua"}),
+      "info] seed");
   const Finished other = folder.run(with(words, {"--tls-ca", trusted, "--node-rank", "1", "jobs/tls.lua"}));
   // The coordinator continues to wait for a host that trusts it.
   CHECK(coordinator.wait_for_output("connection refused", 20));
@@ -88,8 +88,7 @@ TEST_CASE("clients without TLS at a TLS port neither block nor harm the run") {
   const TlsFolder folder;
   const FreePort port;
   const Words words = with(with(meeting(port), kHost), {"jobs/tls.lua"});
-  Process coordinator = folder.start(words);
-  REQUIRE(coordinator.wait_for_output("info] seed", 20));
+  Process coordinator = folder.start(words, "info] seed");
   RawSocket silent = RawSocket::connect_to(port.endpoint());
   RawSocket talks = RawSocket::connect_to(port.endpoint());
   REQUIRE(talks.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));

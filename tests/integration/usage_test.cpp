@@ -196,8 +196,7 @@ TEST_CASE("a host with another job is refused, and both sides report it") {
   folder.write("b/job.lua", "print 'another one'");
   const FreePort port;
   const Words meeting = {"--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--start-timeout", "5"};
-  Process coordinator = folder.start(with(meeting, {"a/job.lua"}));
-  REQUIRE(coordinator.wait_for_output("info] seed", 20));
+  Process coordinator = folder.start(with(meeting, {"a/job.lua"}), "info] seed");
   Process other = folder.start(with(meeting, {"b/job.lua"}));
   const Ended both({other, coordinator}, 10, 3);
   for (const Process* host : {&coordinator, &other}) {
