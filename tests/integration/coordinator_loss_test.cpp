@@ -161,9 +161,7 @@ TEST_CASE("a stopped coordinator is declared failed, and ends when it resumes") 
   const auto taken_over = [&] { return hosts.err().find("this host is the coordinator now") != std::string::npos; };
   REQUIRE(wait_until(taken_over, 20));  // before that it may resume as the coordinator
   hosts[0].signal(SIGCONT);
-  const auto code = hosts[0].wait(20);
-  INFO(hosts.describe());
-  CHECK(code == 3);
+  const Ended ended({hosts[0]}, 20, 3);
   folder.write("enough", "");
   check_well_ended(hosts, {1, 2});
 }
@@ -232,12 +230,8 @@ TEST_CASE("operations that need the coordinator report its loss, and other opera
   await_members(hosts, {1, 2}, 1, members_of(hosts, {1, 2}), 20);
   folder.write("enough", "");
   const int status = what == "collective" ? 0 : what == "raise" ? 1 : 3;
-  for (const size_t i : {1, 2}) {
-    const auto ended = hosts[i].wait(20);
-    INFO(what << "\n" << hosts.describe());
-    CHECK(ended == status);
-  }
-  INFO(hosts.describe());
+  INFO(what << "\n" << hosts.describe());
+  const Ended both({hosts[1], hosts[2]}, 20, status);
   if (what == "collective") CHECK(line_after(hosts.out(), "met: ") == "1 2");
   if (what == "raise") CHECK_THAT(hosts.err(), Contains("spilt milk"));
   if (status == 3) {

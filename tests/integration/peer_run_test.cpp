@@ -11,6 +11,21 @@ Ended run_peers(const std::string& place, const Words& job, const Words& flags =
   return Ended(run_at(place, JobFolder(), with(with(flags, {"jobs/peer_run.lua"}), job)));
 }
 
+/// Kills a host of three once each has logged `moment`; the others must exit with 0 and log `done`.
+void check_killed(const Words& job, size_t dead, const std::string& moment, const std::string& done) {
+  const JobFolder folder;
+  Hosts hosts(folder, 3, with({"-n", "1"}, job));
+  for (size_t i = 0; i < 3; ++i) REQUIRE(hosts[i].wait_for_output(moment, 20));
+  hosts[dead].signal(SIGKILL);
+  for (size_t i = 0; i < 3; ++i) {
+    if (i == dead) continue;
+    const auto status = hosts[i].wait(30);
+    INFO(job.back() << ", host " << dead << " is killed\n" << hosts.describe());
+    CHECK(status == 0);
+    CHECK_THAT(hosts[i].err(), Contains(done));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("bsp of peers with one seed gives the same bits in threads, in processes and on hosts") {
@@ -122,33 +137,14 @@ TEST_CASE("the console swaps the rule of peers during a run") {
 TEST_CASE("a peer run continues when any host is killed, even the coordinator, and no update of the others is lost") {
   const std::string rule = GENERATE(as<std::string>(), "bsp", "asp", "pbsp:2@sticky");
   const size_t dead = GENERATE(size_t{0}, size_t{2});
-  const JobFolder folder;
-  Hosts hosts(folder, 3, {"-n", "1", "jobs/peer_run.lua", "killed", rule});
-  for (size_t i = 0; i < 3; ++i) REQUIRE(hosts[i].wait_for_match("(has come to step 20)", 20));
-  hosts[dead].signal(SIGKILL);
-  for (size_t i = 0; i < 3; ++i) {
-    if (i == dead) continue;
-    const auto status = hosts[i].wait(30);
-    INFO(rule << ", host " << dead << " is killed\n" << hosts.describe());
-    CHECK(status == 0);
-    CHECK_THAT(hosts[i].err(), Contains("steps 150 updates 300, and all counts are right."));
-  }
+  check_killed({"jobs/peer_run.lua", "killed", rule}, dead, "has come to step 20",
+               "steps 150 updates 300, and all counts are right.");
 }
 
 TEST_CASE("an update of a large tensor is whole or absent when its host is killed within the push") {
   const std::string rule = GENERATE(as<std::string>(), "bsp", "asp", "ssp:2");
   const size_t dead = GENERATE(size_t{0}, size_t{2});
-  const JobFolder folder;
-  Hosts hosts(folder, 3, {"-n", "1", "jobs/peer_halves.lua", rule});
-  for (size_t i = 0; i < 3; ++i) REQUIRE(hosts[i].wait_for_match("(has come to step 4)", 20));
-  hosts[dead].signal(SIGKILL);
-  for (size_t i = 0; i < 3; ++i) {
-    if (i == dead) continue;
-    const auto status = hosts[i].wait(30);
-    INFO(rule << ", host " << dead << " is killed\n" << hosts.describe());
-    CHECK(status == 0);
-    CHECK_THAT(hosts[i].err(), Contains("and all updates are whole."));
-  }
+  check_killed({"jobs/peer_halves.lua", rule}, dead, "has come to step 4", "and all updates are whole.");
 }
 
 TEST_CASE("keys survive as many simultaneous deaths as they have further copies") {
