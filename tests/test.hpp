@@ -28,9 +28,19 @@
 #include <catch2/catch.hpp>
 
 #include "host/base/non_copyable.hpp"
+#include "host/base/result.hpp"
 
 namespace actorhost::test {
+
 using Catch::Contains;
+
+/// The error of a Status or Result, which must have one.
+template <typename T>
+Error failure_of(const Result<T>& result) {
+  REQUIRE_FALSE(result.ok());
+  return result.error();
+}
+
 }  // namespace actorhost::test
 
 using namespace actorhost;

@@ -195,8 +195,7 @@ TEST_CASE("a rule that raises or returns nonsense ends the poll with its name, p
     cluster.complete(0, 1);
     std::vector<NodeId> passed;
     const Status status = cluster.gate.poll(1, passed);
-    REQUIRE_FALSE(status.ok());
-    CHECK(status.error().code == Code::script);
+    CHECK(failure_of(status).code == Code::script);
     return status.error().message;
   };
   const std::string raised = failure("function(view) return view.steps[3] > 0 end");
@@ -219,9 +218,7 @@ TEST_CASE("only an evaluator is accepted as an evaluator") {
                            "{batch = 7LL, evaluate_one = print, evaluate_all = print}"}) {
     INFO(text);
     lua.value(text);
-    const auto made = LuaRule::pop(*lua.vm);
-    REQUIRE_FALSE(made.ok());
-    CHECK(made.error().message.find("expected an evaluator of actor.barrier") == 0);
+    CHECK(failure_of(LuaRule::pop(*lua.vm)).message.find("expected an evaluator of actor.barrier") == 0);
     CHECK(lua_gettop(lua.vm->state()) == 0);
   }
 }

@@ -81,9 +81,8 @@ TEST_CASE("a refused value is named with its path") {
   VmFixture f;
   push_carried(f, "{a = {print}}");
   const auto value = pack_value_at(f.vm->state(), -1, "send_event");
-  REQUIRE_FALSE(value.ok());
-  CHECK(value.error().code == Code::bad_argument);
-  CHECK_THAT(value.error().message, Contains("send_event: value.a[1] is a function"));
+  CHECK(failure_of(value).code == Code::bad_argument);
+  CHECK_THAT(failure_of(value).message, Contains("send_event: value.a[1] is a function"));
   CHECK(lua_gettop(f.vm->state()) == 1);
 }
 

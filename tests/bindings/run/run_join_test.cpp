@@ -98,10 +98,9 @@ TEST_CASE("a host without a number joins where another host listens, and its err
   host.fail(Code::io, "taken");
   host.fail(Code::io, "taken");
   host.fail(Code::unreachable, "it does not answer");
-  const Status joined = host.join();
-  REQUIRE_FALSE(joined.ok());
-  CHECK_THAT(joined.error().message, Contains("it does not answer (this host tried to join because it cannot listen "
-                                              "there: taken)"));
+  CHECK_THAT(failure_of(host.join()).message,
+             Contains("it does not answer (this host tried to join because it cannot listen "
+                      "there: taken)"));
   CHECK(host.opener.attempts == Attempts{kListen, kListen, kJoin});
 }
 

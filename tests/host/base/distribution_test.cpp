@@ -50,9 +50,7 @@ TEST_CASE("the error of a malformed distribution names the wrong part") {
   };
   for (const auto& [text, expected] : cases) {
     INFO(text);
-    auto dist = Distribution::parse(text);
-    REQUIRE_FALSE(dist.ok());
-    CHECK_THAT(dist.error().message, Catch::Contains(expected));
+    CHECK_THAT(failure_of(Distribution::parse(text)).message, Catch::Contains(expected));
   }
 }
 
@@ -116,8 +114,7 @@ TEST_CASE("the error of a malformed trace names the line") {
     const TraceFile file(text);
     INFO(text);
     auto dist = Distribution::parse(file.spec());
-    REQUIRE_FALSE(dist.ok());
-    CHECK(dist.error().code == actorhost::Code::bad_argument);
-    CHECK_THAT(dist.error().message, Catch::Contains(expected) && Catch::Contains(file.path()));
+    CHECK(failure_of(dist).code == actorhost::Code::bad_argument);
+    CHECK_THAT(failure_of(dist).message, Catch::Contains(expected) && Catch::Contains(file.path()));
   }
 }

@@ -386,9 +386,8 @@ TEST_CASE("a host without the script gets it from the coordinator, with its modu
   }
   CHECK(agent.nodes[0]->find_source("bar")->text == "return 'bar'");
   const auto differs = copy.nodes[0]->find_source("bar");
-  REQUIRE_FALSE(differs.ok());
-  CHECK(differs.error().code == Code::refused);
-  CHECK_THAT(differs.error().message, Contains("module 'bar' on member102 differs"));
+  CHECK(failure_of(differs).code == Code::refused);
+  CHECK_THAT(failure_of(differs).message, Contains("module 'bar' on member102 differs"));
   CHECK_FALSE(agent.nodes[0]->find_source(std::string(size_t{8} << 20, 'x')).ok());
   CHECK_FALSE(agent.cluster->end());
 }
@@ -402,9 +401,8 @@ TEST_CASE("too few hosts in time ends the run on the present hosts") {
   REQUIRE(member.cluster->open().ok());
   for (TestProcess* process : {&coordinator, &member}) {
     const Status started = process->cluster->wait_for_start();
-    REQUIRE_FALSE(started.ok());
-    CHECK(started.error().code == Code::timeout);
-    CHECK_THAT(started.error().message, Contains("2 of 3 hosts"));
+    CHECK(failure_of(started).code == Code::timeout);
+    CHECK_THAT(failure_of(started).message, Contains("2 of 3 hosts"));
   }
 }
 

@@ -53,9 +53,8 @@ TEST_CASE("the error of an unreadable script names its path") {
   const Folder folder;
   JobSource job;
   const auto missing = job.open(folder.at("nothing.lua"));
-  REQUIRE_FALSE(missing.ok());
-  CHECK(missing.error().code == Code::bad_argument);
-  CHECK_THAT(missing.error().message, Contains("nothing.lua") && Contains("No such file"));
+  CHECK(failure_of(missing).code == Code::bad_argument);
+  CHECK_THAT(failure_of(missing).message, Contains("nothing.lua") && Contains("No such file"));
   folder.write("sub/x.lua", "");
   CHECK_THAT(job.open(folder.at("sub")).error().message, Contains("is a folder"));
 }
@@ -100,9 +99,8 @@ TEST_CASE("a script may be a pipe, as of a shell's <(...), and has a bound") {
   writer.join();
   CHECK(job.text() == text);
   const Status endless = job.open("/dev/zero");
-  REQUIRE_FALSE(endless.ok());
-  CHECK(endless.error().code == Code::bad_argument);
-  CHECK_THAT(endless.error().message, Contains("has more than 16 MiB"));
+  CHECK(failure_of(endless).code == Code::bad_argument);
+  CHECK_THAT(failure_of(endless).message, Contains("has more than 16 MiB"));
 }
 
 TEST_CASE("modules are found beside the script") {

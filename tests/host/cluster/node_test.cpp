@@ -32,9 +32,7 @@ TEST_CASE("a run alone starts at once with its workers in rank order") {
 
 TEST_CASE("a run without workers is refused when it is opened") {
   TestProcess process(TestProcess::alone(0));
-  const Status opened = process.cluster->open();
-  REQUIRE_FALSE(opened.ok());
-  CHECK_THAT(opened.error().message, Contains("no nodes"));
+  CHECK_THAT(failure_of(process.cluster->open()).message, Contains("no nodes"));
 }
 
 TEST_CASE("nodes exchange frames and the run ends when all scripts have ended") {
@@ -56,9 +54,8 @@ TEST_CASE("a wait ends at its deadline with its name") {
   Node& node = *process.nodes[0];
   const std::array<Address, 1> from = {worker_address(1)};
   const auto got = node.receive(never, from, "push", process.clock.now() + 0.01);
-  REQUIRE_FALSE(got.ok());
-  CHECK(got.error().code == Code::timeout);
-  CHECK(got.error().message == "push: timed out");
+  CHECK(failure_of(got).code == Code::timeout);
+  CHECK(failure_of(got).message == "push: timed out");
 }
 
 TEST_CASE("a wait ends when the node is to stop") {
@@ -153,9 +150,8 @@ TEST_CASE("an action that differs from the others' fails where it is entered and
   TestProcess process(2);
   REQUIRE(process.nodes[0]->enter_action("param.run", "job.lua:1").ok());
   const auto other = process.nodes[1]->enter_action("collect", "job.lua:2");
-  REQUIRE_FALSE(other.ok());
-  CHECK(other.error().code == Code::mismatch);
-  CHECK_THAT(other.error().message, Contains("rank 0") && Contains("rank 1") && Contains("job.lua:2"));
+  CHECK(failure_of(other).code == Code::mismatch);
+  CHECK_THAT(failure_of(other).message, Contains("rank 0") && Contains("rank 1") && Contains("job.lua:2"));
   CHECK(process.nodes[1]->actions() == 0);
 }
 
@@ -200,9 +196,7 @@ TEST_CASE("frames that a worker sent before it was lost are still received") {
 
 TEST_CASE("modules of the coordinator are read from its own machine") {
   TestProcess process(1);
-  const auto missing = process.nodes[0]->find_source("nothing");
-  REQUIRE_FALSE(missing.ok());
-  CHECK(missing.error().code == Code::bad_argument);
+  CHECK(failure_of(process.nodes[0]->find_source("nothing")).code == Code::bad_argument);
 }
 
 TEST_CASE("closing ends waits, also of nodes without a stop request") {

@@ -12,10 +12,9 @@ TEST_CASE("a second lock of a name is refused with its holder until the first lo
   std::optional<FolderLock> first = *FolderLock::take(folder, "state");
   CHECK(first->locks());
   const auto second = FolderLock::take(folder, "state");
-  REQUIRE_FALSE(second.ok());
-  CHECK(second.error().code == Code::refused);
-  CHECK_THAT(second.error().message, Catch::Contains("process " + std::to_string(getpid()) + " on ") &&
-                                         Catch::Contains("'" + folder.string() + "'"));
+  CHECK(failure_of(second).code == Code::refused);
+  CHECK_THAT(failure_of(second).message, Catch::Contains("process " + std::to_string(getpid()) + " on ") &&
+                                             Catch::Contains("'" + folder.string() + "'"));
   CHECK(FolderLock::take(folder, "other").ok());
   first.reset();
   CHECK(std::filesystem::is_empty(folder));
@@ -38,8 +37,7 @@ TEST_CASE("a lock ends with its process, even if the process is killed") {
   const auto refused = FolderLock::take(dir.path(), "state");
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  REQUIRE_FALSE(refused.ok());
-  CHECK_THAT(refused.error().message, Catch::Contains("process " + std::to_string(child) + " on "));
+  CHECK_THAT(failure_of(refused).message, Catch::Contains("process " + std::to_string(child) + " on "));
   CHECK(exists(dir / ".state.lock"));
   CHECK(FolderLock::take(dir.path(), "state").ok());
   close(ready[0]);
@@ -57,9 +55,7 @@ TEST_CASE("a run takes each of its locks once, by any path") {
 TEST_CASE("a lock does not follow a link, and the error gives the reason") {
   const TempDir dir;
   std::filesystem::create_symlink(dir / "elsewhere", dir / ".state.lock");
-  const auto linked = FolderLock::take(dir.path(), "state");
-  REQUIRE_FALSE(linked.ok());
-  CHECK_THAT(linked.error().message, Catch::Contains(".state.lock"));
+  CHECK_THAT(failure_of(FolderLock::take(dir.path(), "state")).message, Catch::Contains(".state.lock"));
   CHECK_FALSE(exists(dir / "elsewhere"));
   dir.write("file", "");
   CHECK_FALSE(FolderLock::take(dir / "file", "state").ok());

@@ -96,18 +96,15 @@ TEST_CASE("another program is refused at its first message") {
   std::string reply = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html; charset=utf-8\r\n";
   reply.resize(dialler.wanted());
   const Status status = give(dialler, reply);
-  REQUIRE_FALSE(status.ok());
-  CHECK(status.error().code == Code::refused);
-  CHECK(status.error().message == "10.0.0.1:80 does not answer as an actorhost");
+  CHECK(failure_of(status).code == Code::refused);
+  CHECK(failure_of(status).message == "10.0.0.1:80 does not answer as an actorhost");
 }
 
 TEST_CASE("both ends refuse another version and name both numbers") {
   Pair pair("t", "t");
   std::string hello = pair.dialler.output();
   hello[8] = 77;
-  const Status status = give(pair.listener, hello);
-  REQUIRE_FALSE(status.ok());
-  CHECK(status.error().message.find("version 77") != std::string::npos);
+  CHECK(failure_of(give(pair.listener, hello)).message.find("version 77") != std::string::npos);
   std::string reply = pair.listener.output();
   REQUIRE(reply.size() == Handshake::kHelloBytes);
   reply[8] = 78;

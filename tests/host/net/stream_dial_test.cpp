@@ -20,9 +20,8 @@ TEST_CASE("both ends refuse a wrong token, and the link never starts") {
     const auto url = listener.transport.listen(scheme == std::string("ipc") ? fresh_ipc_url() : scheme);
     REQUIRE(url.ok());
     const auto link = dialler.transport.dial(*url, kPatience);
-    REQUIRE_FALSE(link.ok());
-    CHECK(link.error().code == Code::refused);
-    CHECK(link.error().message == "the token of " + host_and_port(*url) + " differs from ours");
+    CHECK(failure_of(link).code == Code::refused);
+    CHECK(failure_of(link).message == "the token of " + host_and_port(*url) + " differs from ours");
     listener.transport.close();
     CHECK(listener.transport.counters().refused == 1);
     CHECK(listener.quiet.has("differs from ours"));
@@ -39,12 +38,10 @@ TEST_CASE("an address without a listener is unreachable") {
     url = stopped.transport.listen("tcp://127.0.0.1:0").value();
   }
   auto link = host.transport.dial(url, kPatience);
-  REQUIRE_FALSE(link.ok());
-  CHECK(link.error().code == Code::unreachable);
-  CHECK(link.error().message.find(url) != std::string::npos);
+  CHECK(failure_of(link).code == Code::unreachable);
+  CHECK(failure_of(link).message.find(url) != std::string::npos);
   link = host.transport.dial(fresh_ipc_url(), kPatience);
-  REQUIRE_FALSE(link.ok());
-  CHECK(link.error().code == Code::unreachable);
+  CHECK(failure_of(link).code == Code::unreachable);
 }
 
 TEST_CASE("an invalid address is a bad argument") {
@@ -62,9 +59,8 @@ TEST_CASE("the error for an address in use names the cause") {
     const auto url = first.transport.listen(wanted);
     REQUIRE(url.ok());
     const auto again = second.transport.listen(*url);
-    REQUIRE_FALSE(again.ok());
-    CHECK(again.error().code == Code::io);
-    CHECK(again.error().message == "cannot listen at " + *url + ": address in use");
+    CHECK(failure_of(again).code == Code::io);
+    CHECK(failure_of(again).message == "cannot listen at " + *url + ": address in use");
   }
 }
 
@@ -78,9 +74,8 @@ TEST_CASE("a program with another reply is no actorhost") {
   StreamHost host;
   const auto link = host.transport.dial(web.url(), kPatience);
   server.join();
-  REQUIRE_FALSE(link.ok());
-  CHECK(link.error().code == Code::refused);
-  CHECK(link.error().message.find("does not answer as an actorhost") != std::string::npos);
+  CHECK(failure_of(link).code == Code::refused);
+  CHECK(failure_of(link).message.find("does not answer as an actorhost") != std::string::npos);
 }
 
 TEST_CASE("a program that closes before a wrong reply is unreachable: a retry may help") {
@@ -98,9 +93,8 @@ TEST_CASE("a program that closes before a wrong reply is unreachable: a retry ma
       StreamHost host;
       const auto link = host.transport.dial(listener.url(), kPatience);
       server.join();
-      REQUIRE_FALSE(link.ok());
-      CHECK(link.error().code == Code::unreachable);
-      CHECK(link.error().message.find(host_and_port(listener.url())) == 0);
+      CHECK(failure_of(link).code == Code::unreachable);
+      CHECK(failure_of(link).message.find(host_and_port(listener.url())) == 0);
     }
   }
 }
@@ -113,9 +107,7 @@ TEST_CASE("a listener with too many handshakes refuses a dialler as unreachable,
   {
     RawSocket first = RawSocket::connect_to(*url);
     RawSocket second = RawSocket::connect_to(*url);
-    const auto link = host.transport.dial(*url, kPatience);
-    REQUIRE_FALSE(link.ok());
-    CHECK(link.error().code == Code::unreachable);
+    CHECK(failure_of(host.transport.dial(*url, kPatience)).code == Code::unreachable);
     CHECK(listener.quiet.has("too many connections at a time"));
   }
   Result<LinkId> link = Error{Code::unreachable, ""};
@@ -131,9 +123,7 @@ TEST_CASE("a program that never replies ends the dial at its deadline") {
   RawListener silent;
   StreamHost host;
   const double before = dial_clock.now();
-  const auto link = host.transport.dial(silent.url(), 0.05);
-  REQUIRE_FALSE(link.ok());
-  CHECK(link.error().code == Code::timeout);
+  CHECK(failure_of(host.transport.dial(silent.url(), 0.05)).code == Code::timeout);
   CHECK(dial_clock.now() - before >= 0.05);
   CHECK(dial_clock.now() - before < kPatience);
 }
@@ -149,8 +139,7 @@ TEST_CASE("closing ends a dial that waits for a reply") {
   });
   const auto link = host.transport.dial(silent.url(), kPatience);
   closer.join();
-  REQUIRE_FALSE(link.ok());
-  CHECK(link.error().code == Code::interrupted);
+  CHECK(failure_of(link).code == Code::interrupted);
 }
 
 TEST_CASE("TLS connects with a trusted certificate, and reports the problem otherwise") {
@@ -177,9 +166,8 @@ TEST_CASE("TLS connects with a trusted certificate, and reports the problem othe
   StreamHost plain({.token = "t"});
   const auto tcp = "tcp" + url->substr(url->find("://"));
   const auto without_tls = plain.transport.dial(tcp, kPatience);  // the other end does not report the problem
-  REQUIRE_FALSE(without_tls.ok());
-  CHECK(without_tls.error().code == Code::unreachable);
-  CHECK(without_tls.error().message.find("wants TLS") != std::string::npos);
+  CHECK(failure_of(without_tls).code == Code::unreachable);
+  CHECK(failure_of(without_tls).message.find("wants TLS") != std::string::npos);
 }
 
 TEST_CASE("a listener reports that TLS may have failed when a dialler closes without a message") {

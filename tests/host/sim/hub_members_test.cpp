@@ -32,19 +32,16 @@ Result<SimResult> run_fixed(const Scenario& scenario, std::function<Result<bool>
 TEST_CASE("when all nodes wait without end the error names the longest waiter, its time and the slowest nodes") {
   const auto hold = [](int) { return Result<bool>(false); };
   auto three = run_fixed(scenario(3, 100, "2"), hold, nullptr);
-  REQUIRE_FALSE(three.ok());
-  CHECK(three.error().code == Code::script);
+  CHECK(failure_of(three).code == Code::script);
   CHECK(
       three.error().message ==
       "deadlock at 2 s: all 3 nodes wait, no node works and no re-check is due. Node 0 has waited longest, since 2 s, "
       "with 1 steps completed; the slowest, with 1 completed, wait as well: nodes 0, 1, 2");
-  auto many = run_fixed(scenario(9, 100, "2"), hold, nullptr);
-  REQUIRE_FALSE(many.ok());
-  CHECK_THAT(many.error().message, Catch::EndsWith("nodes 0, 1, 2, 3, 4 and 4 more"));
+  CHECK_THAT(failure_of(run_fixed(scenario(9, 100, "2"), hold, nullptr)).message,
+             Catch::EndsWith("nodes 0, 1, 2, 3, 4 and 4 more"));
   auto one = run_fixed(
       scenario(1, 100, "2"), [](int call) { return Result<bool>(call < 4); }, nullptr);
-  REQUIRE_FALSE(one.ok());
-  CHECK_THAT(one.error().message, Catch::Contains("deadlock at 8 s") && Catch::EndsWith("node 0"));
+  CHECK_THAT(failure_of(one).message, Catch::Contains("deadlock at 8 s") && Catch::EndsWith("node 0"));
 }
 
 TEST_CASE("waiting beyond the end is no deadlock while a node works") {
@@ -65,8 +62,7 @@ TEST_CASE("a rule's error ends the simulation with it") {
         return call < 5 ? Result<bool>(true) : Result<bool>(Error{Code::script, "it broke"});
       },
       nullptr);
-  REQUIRE_FALSE(result.ok());
-  CHECK(result.error().message == "it broke");
+  CHECK(failure_of(result).message == "it broke");
 }
 
 TEST_CASE("the watch receives the simulated time and ends the simulation") {
@@ -80,9 +76,7 @@ TEST_CASE("the watch receives the simulated time and ends the simulation") {
     if (call == 20000) watch.stop = true;
     return Result<bool>(true);
   };
-  auto result = run_fixed(scenario(10, 1e9, "exp(1)"), stops, &watch);
-  REQUIRE_FALSE(result.ok());
-  CHECK(result.error().code == Code::interrupted);
+  CHECK(failure_of(run_fixed(scenario(10, 1e9, "exp(1)"), stops, &watch)).code == Code::interrupted);
   CHECK(time > 1000);
   CHECK(time < 10000);
 }

@@ -65,9 +65,7 @@ TEST_CASE("a run without sockets is observed at its control socket, while its no
   REQUIRE(last);
   REQUIRE(last->has_value());
   CHECK(json::parse(**last)["event"] == "ended");
-  const auto ended = watcher.client.state({}, kPatience);
-  REQUIRE_FALSE(ended);
-  CHECK(ended.error().code == Code::peer_lost);
+  CHECK(failure_of(watcher.client.state({}, kPatience)).code == Code::peer_lost);
 }
 
 TEST_CASE("every host's nodes are observed at the coordinator's address, and nothing is sent without observers") {
@@ -92,13 +90,9 @@ TEST_CASE("an observer needs the run's token") {
   const std::string url = any_url("ipc");
   REQUIRE(process.cluster->open_control(url, "secret word").ok());
   Client stranger("another word");
-  const Status refused = stranger.client.attach(url, kPatience);
-  REQUIRE_FALSE(refused.ok());
-  CHECK(refused.error().code == Code::refused);
+  CHECK(failure_of(stranger.client.attach(url, kPatience)).code == Code::refused);
   Client unconnected;
-  const Status missing = unconnected.client.attach(any_url("ipc"), 0.2);
-  REQUIRE_FALSE(missing.ok());
-  CHECK(missing.error().code == Code::unreachable);
+  CHECK(failure_of(unconnected.client.attach(any_url("ipc"), 0.2)).code == Code::unreachable);
 }
 
 TEST_CASE("the reading token observes a run at its socket and its address, and each command is refused by name") {

@@ -372,10 +372,9 @@ TEST_CASE("a rank that makes another call ends it for all ranks, with both lines
     for (uint32_t rank = 0; rank < 4; ++rank) {
       REQUIRE(world.call(rank, 0).decided());
       const Status& outcome = world.call(rank, 0).outcome();
-      REQUIRE_FALSE(outcome.ok());
-      CHECK(outcome.error().code == Code::mismatch);
-      CHECK_THAT(outcome.error().message, Contains("rank 0 is in call of a plan at job.lua:0") &&
-                                              Contains("rank 2 is in something else at job.lua:2"));
+      CHECK(failure_of(outcome).code == Code::mismatch);
+      CHECK_THAT(failure_of(outcome).message, Contains("rank 0 is in call of a plan at job.lua:0") &&
+                                                  Contains("rank 2 is in something else at job.lua:2"));
     }
   }
 }

@@ -129,10 +129,9 @@ TEST_CASE("when ranks disagree all errors name both ranks and both lines, and la
       after[id] = callers[id].barrier("job.lua:30");
     });
     for (const Status& status : statuses) {
-      REQUIRE_FALSE(status.ok());
-      CHECK(status.error().code == Code::mismatch);
-      CHECK_THAT(status.error().message, Contains("rank 0 is in allreduce sum float32[3] at job.lua:10") &&
-                                             Contains("rank 2 is in ") && Contains("job.lua:20"));
+      CHECK(failure_of(status).code == Code::mismatch);
+      CHECK_THAT(failure_of(status).message, Contains("rank 0 is in allreduce sum float32[3] at job.lua:10") &&
+                                                 Contains("rank 2 is in ") && Contains("job.lua:20"));
     }
     for (const Status& status : after) CHECK(status.ok());
   }
@@ -161,9 +160,8 @@ TEST_CASE("the errors of all ranks name a rank whose script has ended") {
     statuses[node.index()] = callers[node.index()].barrier("job.lua:7");
   });
   for (size_t i = 0; i < 2; ++i) {
-    REQUIRE_FALSE(statuses[i].ok());
-    CHECK(statuses[i].error().code == Code::mismatch);
-    CHECK_THAT(statuses[i].error().message,
+    CHECK(failure_of(statuses[i]).code == Code::mismatch);
+    CHECK_THAT(failure_of(statuses[i]).message,
                Contains("is in barrier at job.lua:7") && Contains("rank 2 has come to the end of its script"));
   }
 }
@@ -179,9 +177,8 @@ TEST_CASE("the errors name a rank in an action, with its line") {
     }
     status = callers[0].barrier("job.lua:7");
   });
-  REQUIRE_FALSE(status.ok());
-  CHECK(status.error().code == Code::mismatch);
-  CHECK_THAT(status.error().message, Contains("rank 1 is in param.run at job.lua:30"));
+  CHECK(failure_of(status).code == Code::mismatch);
+  CHECK_THAT(failure_of(status).message, Contains("rank 1 is in param.run at job.lua:30"));
 }
 
 TEST_CASE("the timeout of every rank names the missing rank, and the next call works") {
@@ -198,9 +195,8 @@ TEST_CASE("the timeout of every rank names the missing rank, and the next call w
     ++failed;
   });
   for (const NodeId id : {0U, 2U}) {
-    REQUIRE_FALSE(statuses[id].ok());
-    CHECK(statuses[id].error().code == Code::timeout);
-    CHECK(statuses[id].error().message == "barrier: rank 1 has not answered in time");
+    CHECK(failure_of(statuses[id]).code == Code::timeout);
+    CHECK(failure_of(statuses[id]).message == "barrier: rank 1 has not answered in time");
   }
   CHECK_FALSE(statuses[1].ok());
   process.everywhere([&](Node& node) { statuses[node.index()] = callers[node.index()].barrier("job.lua:2"); });
@@ -212,9 +208,8 @@ TEST_CASE("the error of a server's collective names the remedy") {
   REQUIRE(process.nodes[0]->start_servers(kAnyAction).ok());
   Meetings meetings;
   Caller collective(*process.servers[0], meetings);
-  const Status status = collective.barrier("job.lua:1");
-  REQUIRE_FALSE(status.ok());
-  CHECK_THAT(status.error().message, Contains("server 0") && Contains("guard with actor.role"));
+  CHECK_THAT(failure_of(collective.barrier("job.lua:1")).message,
+             Contains("server 0") && Contains("guard with actor.role"));
 }
 
 TEST_CASE("the end of the run ends a collective") {
@@ -228,8 +223,7 @@ TEST_CASE("the end of the run ends a collective") {
     statuses[node.index()] = callers[node.index()].barrier("job.lua:1");
   });
   for (const NodeId id : {0U, 2U}) {
-    REQUIRE_FALSE(statuses[id].ok());
-    CHECK(statuses[id].error().code == Code::aborted);
+    CHECK(failure_of(statuses[id]).code == Code::aborted);
   }
 }
 

@@ -92,9 +92,8 @@ TEST_CASE("a sender waits for a node that does not read, and continues when the 
       REQUIRE(box.send({receiver.index()}, message("x", i)).ok());
     }
     const auto late = box.send({receiver.index()}, message("x", 0), sender.clock().now() + 0.02);
-    REQUIRE_FALSE(late.ok());
-    CHECK(late.error().code == Code::timeout);
-    CHECK_THAT(late.error().message, Contains("send_event: rank 1 has not accepted"));
+    CHECK(failure_of(late).code == Code::timeout);
+    CHECK_THAT(failure_of(late).message, Contains("send_event: rank 1 has not accepted"));
     std::thread reader([&] {
       for (uint32_t i = 0; i < EventBox::kWindowEvents; ++i) {
         const auto event = run.events(receiver).wait({});
@@ -133,9 +132,8 @@ TEST_CASE("a wait for a failed sender ends when its events have been taken") {
     const EventBox::Filter from_2{"x", 2};
     CHECK(run.events(node).wait(from_2).ok());
     const auto lost = run.events(node).wait(from_2);
-    REQUIRE_FALSE(lost.ok());
-    CHECK(lost.error().code == Code::peer_lost);
-    CHECK(lost.error().message == "wait_event: rank 2 lost while waiting for 'x'");
+    CHECK(failure_of(lost).code == Code::peer_lost);
+    CHECK(failure_of(lost).message == "wait_event: rank 2 lost while waiting for 'x'");
   });
   run.lose(2);
   run.run.join();
@@ -169,8 +167,7 @@ TEST_CASE("a single node has its own events, and waits for no other node's") {
   CHECK(event_number(*box.wait({"other", {}})) == 2);
   CHECK(event_number(*box.wait({{}, 0})) == 1);
   const auto none = box.wait({});
-  REQUIRE_FALSE(none.ok());
-  CHECK(none.error().code == Code::peer_lost);
-  CHECK_THAT(none.error().message, Contains("no other worker is left to send it"));
+  CHECK(failure_of(none).code == Code::peer_lost);
+  CHECK_THAT(failure_of(none).message, Contains("no other worker is left to send it"));
   CHECK(box.send({0}, message("x", 1)).value() == 0);
 }

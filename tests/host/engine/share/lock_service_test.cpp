@@ -115,9 +115,8 @@ TEST_CASE("a wait for a lock ends at its timeout and names the holder and its li
   REQUIRE(run.locks(run.node(0)).lock(keys({"w", "v"})).ok());
   for (Node* node : {&run.node(0, 1), &run.node(1)}) {  // in the holder's process, and in another
     const auto late = run.locks(*node).lock(keys({"w"}, 0.01));
-    REQUIRE_FALSE(late.ok());
-    CHECK(late.error().code == Code::timeout);
-    CHECK(late.error().message == "lock: 'w' not granted within 0.01 s (held by rank 0 at job.lua:12)");
+    CHECK(failure_of(late).code == Code::timeout);
+    CHECK(failure_of(late).message == "lock: 'w' not granted within 0.01 s (held by rank 0 at job.lua:12)");
     CHECK_FALSE(run.locks(*node).holds());
     CHECK(run.locks(*node).lock(keys({"free"}, 0.0)).ok());  // a free lock is granted also without a wait
     CHECK(run.locks(*node).release({}).ok());
@@ -131,9 +130,8 @@ TEST_CASE("a lock within a lock is refused and the outer one stays") {
   LockClient& locks = run.locks(run.node(1));
   REQUIRE(locks.lock(keys({"w"})).ok());
   const auto inner = locks.lock(keys({"v"}));
-  REQUIRE_FALSE(inner.ok());
-  CHECK(inner.error().code == Code::bad_argument);
-  CHECK_THAT(inner.error().message, Contains("rank 1 holds a lock already, taken at job.lua:12"));
+  CHECK(failure_of(inner).code == Code::bad_argument);
+  CHECK_THAT(failure_of(inner).message, Contains("rank 1 holds a lock already, taken at job.lua:12"));
   CHECK(locks.holds());
   CHECK(locks.release({}).ok());
 }
@@ -145,9 +143,8 @@ TEST_CASE("an unpublished part is an error that names the id and the rank") {
     LockClient::Wanted wanted = parts({0, 1});
     wanted.parts[1].part.id = 77;
     const auto got = run.locks(*node).lock(std::move(wanted));
-    REQUIRE_FALSE(got.ok());
-    CHECK(got.error().code == Code::bad_argument);
-    CHECK(got.error().message == "lock: rank 1 has not published id 77 of table 1");
+    CHECK(failure_of(got).code == Code::bad_argument);
+    CHECK(failure_of(got).message == "lock: rank 1 has not published id 77 of table 1");
   }
   run.places[1]->locks.withdraw_table(1, 1);
   CHECK_FALSE(run.locks(run.node(0)).lock(parts({1})).ok());
@@ -204,9 +201,7 @@ TEST_CASE("the failure of an owner ends the wait for it, and the locks granted s
   REQUIRE(run.run.coordinator->wait_for_size(2));
   CHECK(run.locks(run.node(0)).lock(parts({0}, kPatience)).ok());
   run.run.members[0]->nodes[0]->refresh();
-  const auto failed = run.locks(run.node(1)).lock(parts({2}));
-  REQUIRE_FALSE(failed.ok());
-  CHECK(failed.error().code == Code::peer_lost);
+  CHECK(failure_of(run.locks(run.node(1)).lock(parts({2}))).code == Code::peer_lost);
 }
 
 TEST_CASE("a wait for a lock ends when the node must stop, and the request is withdrawn") {

@@ -113,9 +113,8 @@ TEST_CASE("a save exists when all its parts exist, however often its steps run")
   }
   CHECK_FALSE(fs::exists(dir / "deep/out"));
   CHECK_FALSE(is_committed(*save));
-  const auto early = commit_save(*save, {first, {".part-00001-1", 1, 7}});
-  REQUIRE_FALSE(early);
-  CHECK_THAT(early.error().message, Catch::Contains("part-00001-1: 7 bytes were written and No such file"));
+  CHECK_THAT(failure_of(commit_save(*save, {first, {".part-00001-1", 1, 7}})).message,
+             Catch::Contains("part-00001-1: 7 bytes were written and No such file"));
   for (int round = 0; round < 2; ++round) {
     const auto done = commit_save(*save, {first, second});
     REQUIRE(done);
@@ -174,9 +173,8 @@ TEST_CASE("a part without its save's folder reports that hosts must share the fo
   const auto save = begin_save(dir / "out", false, "one");
   REQUIRE(save);
   abandon_save(*save);
-  const auto sink = FileSink::open(*save, 0, {});
-  REQUIRE_FALSE(sink);
-  CHECK_THAT(sink.error().message, Catch::Contains("all hosts have to see the same folder"));
+  CHECK_THAT(failure_of(FileSink::open(*save, 0, {})).message,
+             Catch::Contains("all hosts have to see the same folder"));
   for (const char* name : {"", "/", "..", "."}) CHECK(begin_save(name, true, "one").error().code == Code::bad_argument);
 }
 
