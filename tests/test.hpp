@@ -34,9 +34,18 @@ namespace actorhost::test {
 
 using Catch::Contains;
 
+/// A Result, which must have a value.
+template <typename T>
+Result<T> required(Result<T> result, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  INFO(file << ":" << line << (result.ok() ? "" : ": " + result.error().message));
+  REQUIRE(result.ok());
+  return result;
+}
+
 /// The error of a Status or Result, which must have one.
 template <typename T>
-Error failure_of(const Result<T>& result) {
+Error failure_of(const Result<T>& result, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  INFO(file << ":" << line);
   REQUIRE_FALSE(result.ok());
   return result.error();
 }

@@ -64,8 +64,7 @@ TEST_CASE("a packed value is a copy, and an unpacked value has no other holder")
   push_carried(f, "tensor.ones(3)");
   lua_pushvalue(L, -1);
   lua_setglobal(L, "t");
-  auto value = pack_value_at(L, -1, "value");
-  REQUIRE(value.ok());
+  auto value = required(pack_value_at(L, -1, "value"));
   lua_settop(L, 0);
   f.run("t:fill_(5)");
   const PackedValue kept = *value;

@@ -52,8 +52,7 @@ TEST_CASE("nodes of one process share one copy of a data set, as long as one of 
       "print(mnist.source)");
   CHECK(first.lines.at(1) == "0.200 0.400 0 1\t10\t4");
   CHECK(first.lines.at(2) == "MNIST from " + files.dir.path().string());
-  auto held = cache.mnist(files.dir.path());
-  REQUIRE(held.ok());
+  auto held = required(cache.mnist(files.dir.path()));
   const std::weak_ptr<const Mnist> watch = *held;
   held = Error{};
   CHECK(!watch.expired());

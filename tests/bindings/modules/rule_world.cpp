@@ -45,8 +45,7 @@ RuleWorld::RuleWorld(const std::string& spec, const std::string& file, uint64_t 
   const Status status = lua_.vm->load("return package.loaded.evaluator", "@job.lua");
   REQUIRE(status.ok());
   REQUIRE(lua_.vm->call(0, 1).ok());
-  auto made = LuaRule::pop(*lua_.vm);
-  REQUIRE(made.ok());
+  auto made = required(LuaRule::pop(*lua_.vm));
   rule_ = std::move(*made);
 }
 

@@ -21,8 +21,7 @@ TEST_CASE("the rule file in --barrier is found, also within other rules") {
   };
   for (const auto& [spec, file] : specs) {
     INFO(spec);
-    const auto found = rule_file_of(spec);
-    REQUIRE(found.ok());
+    const auto found = required(rule_file_of(spec));
     CHECK(*found == file);
   }
 }

@@ -30,8 +30,7 @@ TEST_CASE("the draws of each distribution have its stated mean") {
   for (const std::string text : {"0.25", "const(0.5)", "exp(2)", "gamma(3,0.5)", "uniform(1,3)", "pareto(4,1)",
                                  "lognormal(0,0.5)", "1+exp(1)", " 2 + gamma( 0.5 , 2 ) "}) {
     INFO(text);
-    auto dist = Distribution::parse(text);
-    REQUIRE(dist.ok());
+    auto dist = required(Distribution::parse(text));
     Rng rng(42);
     double sum = 0;
     const int n = 100000;
@@ -56,14 +55,12 @@ TEST_CASE("the error of a malformed distribution names the wrong part") {
 
 TEST_CASE("a trace draws all numbers of its file equally often and has their mean") {
   const TraceFile file("1\n2.5\n\n# a comment\n  4e-1  # after a number\n0\n");
-  auto dist = Distribution::parse(file.spec());
-  REQUIRE(dist.ok());
+  auto dist = required(Distribution::parse(file.spec()));
   CHECK(drawn(*dist) == std::set<double>{0, 0.4, 1, 2.5});
   CHECK(dist->mean() == Approx(3.9 / 4));
   CHECK_FALSE(dist->zero());
   CHECK(dist->text() == file.spec());
-  auto shifted = Distribution::parse("10+" + file.spec());
-  REQUIRE(shifted.ok());
+  auto shifted = required(Distribution::parse("10+" + file.spec()));
   CHECK(drawn(*shifted) == std::set<double>{10, 10.4, 11, 12.5});
   CHECK(shifted->mean() == Approx(10 + 3.9 / 4));
 }
@@ -71,8 +68,7 @@ TEST_CASE("a trace draws all numbers of its file equally often and has their mea
 TEST_CASE("a trace accepts the line ends of any system, and a missing last one") {
   for (const std::string text : {"1\r\n2 \r\n# x\r\n\r\n3\r\n", "1\n2\n3", "1\r\n2\r\n3"}) {
     const TraceFile file(text);
-    auto dist = Distribution::parse(file.spec());
-    REQUIRE(dist.ok());
+    auto dist = required(Distribution::parse(file.spec()));
     CHECK(drawn(*dist) == std::set<double>{1, 2, 3});
   }
 }
@@ -81,8 +77,7 @@ TEST_CASE("a recorded trace draws from the compute column of its step rows") {
   const TraceFile file(
       "# actorhost trace 1\nkind,id,a,b,c\njoin,0,0,0.5\nstep,0,1,0.7,0.8,0.25\nstep,1,1,0.9,1.0,0.5\r\nleave,0,1,2\n"
       "step,0,2,1.2,1.3,0.75\n");
-  auto dist = Distribution::parse(file.spec());
-  REQUIRE(dist.ok());
+  auto dist = required(Distribution::parse(file.spec()));
   CHECK(drawn(*dist) == std::set<double>{0.25, 0.5, 0.75});
 }
 
@@ -90,8 +85,7 @@ TEST_CASE("copies of a trace draw the same numbers after the file is deleted") {
   Distribution copy;
   {
     const TraceFile file("1\n2\n");
-    auto dist = Distribution::parse(file.spec());
-    REQUIRE(dist.ok());
+    auto dist = required(Distribution::parse(file.spec()));
     copy = *dist;
   }
   CHECK(drawn(copy) == std::set<double>{1, 2});

@@ -5,12 +5,10 @@
 
 TEST_CASE("the first worker to enter an action opens it and the others take part") {
   ActionLog log;
-  const auto first = log.enter(0, kRun, "rank 1");
-  REQUIRE(first.ok());
+  const auto first = required(log.enter(0, kRun, "rank 1"));
   CHECK(first->first);
   CHECK_FALSE(first->replayed);
-  const auto second = log.enter(0, kRun, "rank 0");
-  REQUIRE(second.ok());
+  const auto second = required(log.enter(0, kRun, "rank 0"));
   CHECK_FALSE(second->first);
   CHECK_FALSE(second->replayed);
   CHECK(log.size() == 1);
@@ -25,8 +23,7 @@ TEST_CASE("a node that enters a finished action gets its recorded value, the fir
   log.finish(0, "value");
   log.finish(0, "another");
   log.finish(5, "of nothing");
-  const auto late = log.enter(0, kRun, "rank 2");
-  REQUIRE(late.ok());
+  const auto late = required(log.enter(0, kRun, "rank 2"));
   CHECK(late->replayed);
   CHECK(late->value.view() == "value");
   CHECK(log.finished(0));
@@ -153,8 +150,7 @@ TEST_CASE("a log resumed after a loss has no values and refuses late starts") {
   CHECK(failure_of(early).code == Code::unsupported);
   CHECK_THAT(failure_of(early).message, Contains("value of action 2") && Contains("lost with the coordinator"));
   // A node that enters the newest action takes part, whatever the action is.
-  const auto newest = log.enter(2, kRun, "rank 2");
-  REQUIRE(newest.ok());
+  const auto newest = required(log.enter(2, kRun, "rank 2"));
   CHECK_FALSE(newest->replayed);
   log.finish(2, "value");
   CHECK(log.enter(2, kCollect, "rank 1")->replayed);

@@ -40,8 +40,7 @@ TEST_CASE("a host accepts no link from a host that it has to dial itself") {
   // A stranger claims to be process 1, which process 2 has to dial, before there is a link between them.
   Bystander bystander;
   StreamTransport stranger({}, second.log, bystander);
-  const auto link = stranger.dial(url, kPatience);
-  REQUIRE(link.ok());
+  const auto link = required(stranger.dial(url, kPatience));
   REQUIRE(stranger.send_on(*link, make_frame(Kind::link_hello, kNoAddress, kNoAddress, 1)).ok());
   (void)stranger.send_on(*link, make_frame(Kind::test, worker_address(1), worker_address(2), 99));
   CHECK(second.wait_for_log("closed a connection: host 1 must not dial this host"));
@@ -67,8 +66,7 @@ TEST_CASE("a dropped host cannot return by dialling another") {
   REQUIRE(run.members[0]->wait_for_size(2));
   Bystander bystander;
   StreamTransport ghost({}, run.coordinator->log, bystander);
-  const auto link = ghost.dial(url, kPatience);
-  REQUIRE(link.ok());
+  const auto link = required(ghost.dial(url, kPatience));
   REQUIRE(ghost.send_on(*link, make_frame(Kind::link_hello, kNoAddress, kNoAddress, 2)).ok());
   (void)ghost.send_on(*link, make_frame(Kind::test, worker_address(2), worker_address(1), 99));
   CHECK(run.members[0]->wait_for_log("closed a connection: host 2 has left the run, or its link broke"));

@@ -58,8 +58,7 @@ void survive(const Message& good, uint64_t seed) {
 }  // namespace
 
 TEST_CASE("a join message arrives as it was sent") {
-  const auto m = unpack<JoinMessage>(pack(sample_join()));
-  REQUIRE(m.ok());
+  const auto m = required(unpack<JoinMessage>(pack(sample_join())));
   CHECK(m->run_id == "run-1");
   CHECK(m->job_name == "job.lua");
   CHECK(m->job_hash == 0xfeedULL);
@@ -74,25 +73,22 @@ TEST_CASE("a join message arrives as it was sent") {
 }
 
 TEST_CASE("an attach message arrives as it was sent") {
-  const auto m = read_message<AttachMessage>(message_frame(cluster_kind::attach, kNoAddress, 0, sample_attach()));
-  REQUIRE(m.ok());
+  const auto m =
+      required(read_message<AttachMessage>(message_frame(cluster_kind::attach, kNoAddress, 0, sample_attach())));
   CHECK((m->process == 3 && m->lost == 1));
   REQUIRE(m->tables.size() == 1);
   CHECK((m->tables[0].epoch() == 9 && m->tables[0].home_of(7) == 3));
   CHECK(m->self.url == sample_join().url);
   REQUIRE(m->workers.size() == 2);
   CHECK((m->workers[1].id == 7 && m->workers[1].actions == 3 && m->workers[1].ended && m->workers[1].left));
-  const auto renewal = unpack<LeaseRenewal>(pack(LeaseRenewal{7, 6, 1.5, 9}));
-  REQUIRE(renewal.ok());
+  const auto renewal = required(unpack<LeaseRenewal>(pack(LeaseRenewal{7, 6, 1.5, 9})));
   CHECK((renewal->number == 7 && renewal->acknowledged == 6 && renewal->lease == 1.5 && renewal->epoch == 9));
-  const auto place = unpack<RedirectMessage>(pack(RedirectMessage{"tcp://h:1"}));
-  REQUIRE(place.ok());
+  const auto place = required(unpack<RedirectMessage>(pack(RedirectMessage{"tcp://h:1"})));
   CHECK(place->url == "tcp://h:1");
 }
 
 TEST_CASE("a welcome message arrives as it was sent") {
-  const auto m = unpack<WelcomeMessage>(pack(sample_welcome()));
-  REQUIRE(m.ok());
+  const auto m = required(unpack<WelcomeMessage>(pack(sample_welcome())));
   CHECK(m->process == 5);
   CHECK(m->run_id == "run-1");
   CHECK(m->job_name == "job.lua");
@@ -102,28 +98,24 @@ TEST_CASE("a welcome message arrives as it was sent") {
 }
 
 TEST_CASE("the short messages arrive as they were sent") {
-  const auto end = unpack<EndMessage>(pack(EndMessage{Code::script, false, "rank 1: boom", worker_address(1)}));
-  REQUIRE(end.ok());
+  const auto end =
+      required(unpack<EndMessage>(pack(EndMessage{Code::script, false, "rank 1: boom", worker_address(1)})));
   CHECK(end->code == Code::script);
   CHECK_FALSE(end->ok);
   CHECK(end->message == "rank 1: boom");
   CHECK(end->origin == worker_address(1));
-  const auto enter = unpack<ActionEnter>(pack(ActionEnter{"param.run", "job.lua:3"}));
-  REQUIRE(enter.ok());
+  const auto enter = required(unpack<ActionEnter>(pack(ActionEnter{"param.run", "job.lua:3"})));
   CHECK(enter->kind == "param.run");
   CHECK(enter->where == "job.lua:3");
-  const auto reply = unpack<ActionReply>(pack(ActionReply{true, true, Code::unsupported, "why"}));
-  REQUIRE(reply.ok());
+  const auto reply = required(unpack<ActionReply>(pack(ActionReply{true, true, Code::unsupported, "why"})));
   CHECK(reply->ok);
   CHECK(reply->replayed);
   CHECK(reply->code == Code::unsupported);
   CHECK(reply->message == "why");
-  const auto find = unpack<ModuleFind>(pack(ModuleFind{"lib.rules", 99}));
-  REQUIRE(find.ok());
+  const auto find = required(unpack<ModuleFind>(pack(ModuleFind{"lib.rules", 99})));
   CHECK(find->name == "lib.rules");
   CHECK(find->hash == 99);
-  const auto module = unpack<ModuleReply>(pack(ModuleReply{false, Code::refused, "rules.lua", "differs"}));
-  REQUIRE(module.ok());
+  const auto module = required(unpack<ModuleReply>(pack(ModuleReply{false, Code::refused, "rules.lua", "differs"})));
   CHECK_FALSE(module->ok);
   CHECK(module->code == Code::refused);
   CHECK(module->chunk == "rules.lua");
@@ -131,8 +123,7 @@ TEST_CASE("the short messages arrive as they were sent") {
 }
 
 TEST_CASE("whereabouts arrive as they were sent") {
-  const auto list = unpack<std::vector<Whereabouts>>(pack(sample_whereabouts()));
-  REQUIRE(list.ok());
+  const auto list = required(unpack<std::vector<Whereabouts>>(pack(sample_whereabouts())));
   REQUIRE(list->size() == 2);
   CHECK(list->at(0).in_action);
   CHECK(list->at(0).kind == "param.run");
@@ -150,8 +141,7 @@ TEST_CASE("whereabouts arrive as they were sent") {
 TEST_CASE("an error code of a later version is an internal error") {
   std::string bytes = pack(EndMessage{Code::script, false, "new", kNoAddress});
   bytes[0] = static_cast<char>(200);
-  const auto end = unpack<EndMessage>(bytes);
-  REQUIRE(end.ok());
+  const auto end = required(unpack<EndMessage>(bytes));
   CHECK(end->code == Code::internal);
   CHECK_FALSE(end->ok);
 }

@@ -378,8 +378,7 @@ TEST_CASE("a host without the script gets it from the coordinator, with its modu
   REQUIRE(agent.start_nodes().ok());
   REQUIRE(copy.start_nodes().ok());
   for (TestProcess* process : {&coordinator, &agent, &copy}) {
-    const auto rules = process->nodes[0]->find_source("rules");
-    REQUIRE(rules.ok());
+    const auto rules = required(process->nodes[0]->find_source("rules"));
     CHECK(rules->text == "return 'rules'");
     CHECK(rules->chunk == "rules.lua");
     CHECK(process->nodes[0]->find_source("nothing").error().code == Code::bad_argument);

@@ -24,16 +24,14 @@ JoinMessage part(CoordinatorWorld& world, uint64_t group, uint32_t size, uint32_
 
 Membership table_of(const Frame* frame) {
   REQUIRE(frame != nullptr);
-  auto table = unpack<Membership>(frame->body.view());
-  REQUIRE(table.ok());
+  auto table = required(unpack<Membership>(frame->body.view()));
   return *table;
 }
 
 EndMessage end_of(const SentFrames& sent) {
   const Frame* frame = sent.last(cluster_kind::stop);
   REQUIRE(frame != nullptr);
-  auto end = unpack<EndMessage>(frame->meta.view());
-  REQUIRE(end.ok());
+  auto end = required(unpack<EndMessage>(frame->meta.view()));
   return *end;
 }
 
@@ -55,8 +53,7 @@ TEST_CASE("a joining host is welcomed with its number, the script, the settings 
   const Frame* frame = world.link(link).last(cluster_kind::welcome);
   REQUIRE(frame != nullptr);
   CHECK(frame->body.view() == "print(1)");
-  const auto welcome = unpack<WelcomeMessage>(frame->meta.view());
-  REQUIRE(welcome.ok());
+  const auto welcome = required(unpack<WelcomeMessage>(frame->meta.view()));
   CHECK(welcome->process == 1);
   CHECK(welcome->run_id == "run");
   CHECK(welcome->job_name == "job.lua");

@@ -77,8 +77,7 @@ TEST_CASE("a dropped process is notified that only its own part ends") {
   run.world.beat(0.25, 17, {2});
   const Frame* stop = run.world.link(run.b).last(cluster_kind::stop);
   REQUIRE(stop != nullptr);
-  const auto end = unpack<EndMessage>(stop->meta.view());
-  REQUIRE(end.ok());
+  const auto end = required(unpack<EndMessage>(stop->meta.view()));
   CHECK(end->code == Code::peer_lost);
   CHECK(end->origin == service_address(2));
   CHECK_THAT(end->message, Contains("has dropped beta:1: no heartbeat for 4 s"));
@@ -256,8 +255,7 @@ TEST_CASE("a failed start of servers is reported to the requesting node") {
   Run run;
   run.world.servers_result = Error{Code::io, "no more threads"};
   run.world.deliver(run.a, cluster_kind::servers_start, worker_address(1), kAnyAction);
-  const auto reply = unpack<ActionReply>(run.world.to_nodes.at(1).back().meta.view());
-  REQUIRE(reply.ok());
+  const auto reply = required(unpack<ActionReply>(run.world.to_nodes.at(1).back().meta.view()));
   CHECK_FALSE(reply->ok);
   CHECK(reply->code == Code::io);
   CHECK(reply->message == "no more threads");
@@ -330,8 +328,7 @@ TEST_CASE("a module is compared by hash, sent to a process without a copy, refus
     const Frame& frame = run.world.to_nodes.at(1).back();
     CHECK(frame.kind == cluster_kind::module_reply);
     CHECK(frame.tag == 9);
-    auto reply = unpack<ModuleReply>(frame.meta.view());
-    REQUIRE(reply.ok());
+    auto reply = required(unpack<ModuleReply>(frame.meta.view()));
     return std::pair(*reply, std::string(frame.body.view()));
   };
   const auto [sent, text] = find("rules", 0);
@@ -365,8 +362,7 @@ TEST_CASE("whereabouts name the ended workers and each worker's action") {
   const Frame& frame = run.world.to_nodes.at(1).back();
   CHECK(frame.kind == cluster_kind::whereabouts_reply);
   CHECK(frame.tag == 4);
-  const auto list = unpack<std::vector<Whereabouts>>(frame.body.view());
-  REQUIRE(list.ok());
+  const auto list = required(unpack<std::vector<Whereabouts>>(frame.body.view()));
   REQUIRE(list->size() == 4);
   CHECK(list->at(0).in_action);
   CHECK(list->at(0).actions == 2);
@@ -385,8 +381,7 @@ TEST_CASE("a request during a long wait reports the wait and is counted") {
   }
   run.world.deliver(run.b, cluster_kind::whereabouts, worker_address(3), 9);
   run.world.deliver(run.b, cluster_kind::whereabouts, worker_address(3), 9, "no wait at all");
-  const auto list = unpack<std::vector<Whereabouts>>(run.world.to_nodes.at(3).back().body.view());
-  REQUIRE(list.ok());
+  const auto list = required(unpack<std::vector<Whereabouts>>(run.world.to_nodes.at(3).back().body.view()));
   CHECK(list->at(1).waiting.number == 3);
   CHECK(list->at(1).waiting.what == "barrier at job.lua:3");
   CHECK(list->at(1).waiting.absent == std::vector<NodeId>{0, 2});

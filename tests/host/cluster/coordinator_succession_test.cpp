@@ -85,8 +85,7 @@ struct TakenOver final : Succeeded {
 uint64_t newest_epoch(const SentFrames& sent) {
   const Frame* frame = sent.last(cluster_kind::membership);
   REQUIRE(frame != nullptr);
-  const auto table = unpack<Membership>(frame->body.view());
-  REQUIRE(table.ok());
+  const auto table = required(unpack<Membership>(frame->body.view()));
   return table->epoch();
 }
 

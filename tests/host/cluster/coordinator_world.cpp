@@ -1,8 +1,6 @@
 #include "tests/host/cluster/coordinator_world.hpp"
 
-#include <algorithm>
-
-#include <catch2/catch.hpp>
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 
@@ -53,8 +51,7 @@ std::string CoordinatorWorld::refusal(const JoinMessage& message, Code code) {
   if (refused == nullptr) return "welcomed";
   CHECK(sent.finished);
   CHECK(sent.count(cluster_kind::welcome) == 0);
-  const auto end = unpack<EndMessage>(refused->meta.view());
-  REQUIRE(end.ok());
+  const auto end = required(unpack<EndMessage>(refused->meta.view()));
   CHECK(end->code == code);
   CHECK_FALSE(end->ok);
   return end->message;
@@ -72,8 +69,7 @@ ActionReply CoordinatorWorld::last_reply_to(Address node) const {
   const auto frames = to_nodes.find(node);
   REQUIRE(frames != to_nodes.end());
   REQUIRE(frames->second.back().kind == cluster_kind::action_reply);
-  auto reply = unpack<ActionReply>(frames->second.back().meta.view());
-  REQUIRE(reply.ok());
+  auto reply = required(unpack<ActionReply>(frames->second.back().meta.view()));
   return *reply;
 }
 

@@ -90,8 +90,7 @@ TEST_CASE("a process attaches to the lowest candidate and follows it") {
   voter.lose(false);
   REQUIRE(voter.sent.size() == 1);
   CHECK(voter.sent[0].first == 11);
-  const auto attach = read_message<AttachMessage>(voter.sent[0].second);
-  REQUIRE(attach.ok());
+  const auto attach = required(read_message<AttachMessage>(voter.sent[0].second));
   CHECK((attach->process == 2 && attach->lost == 0 && attach->loss == 1));
   SECTION("whose reply names this loss") {
     voter.election.on_attached(11, 1);

@@ -67,8 +67,7 @@ TEST_CASE("a worker is described by rank, id and machine, or by its id after it 
 }
 
 TEST_CASE("a table survives encoding") {
-  const auto copy = unpack<Membership>(pack(sample()));
-  REQUIRE(copy.ok());
+  const auto copy = required(unpack<Membership>(pack(sample())));
   CHECK(copy->epoch() == 7);
   CHECK(copy->founders() == 4);
   REQUIRE(copy->size() == 4);

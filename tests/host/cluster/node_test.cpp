@@ -127,21 +127,18 @@ TEST_CASE("actions have numbers, are recorded, and replayed for a node that star
   Node& early = *process.nodes[0];
   Node& late = *process.nodes[1];
   for (uint32_t i = 0; i < 3; ++i) {
-    const auto action = early.enter_action("collect", "job.lua:" + std::to_string(i));
-    REQUIRE(action.ok());
+    const auto action = required(early.enter_action("collect", "job.lua:" + std::to_string(i)));
     CHECK(action->index == i);
     CHECK_FALSE(action->replayed);
     early.finish_action(i, Blob::copy_of("value " + std::to_string(i)));
   }
   CHECK(early.actions() == 3);
   for (uint32_t i = 0; i < 3; ++i) {
-    const auto action = late.enter_action("collect", "job.lua:" + std::to_string(i));
-    REQUIRE(action.ok());
+    const auto action = required(late.enter_action("collect", "job.lua:" + std::to_string(i)));
     CHECK(action->replayed);
     CHECK(action->value.view() == "value " + std::to_string(i));
   }
-  const auto live = late.enter_action("collect", "job.lua:9");
-  REQUIRE(live.ok());
+  const auto live = required(late.enter_action("collect", "job.lua:9"));
   CHECK(live->index == 3);
   CHECK_FALSE(live->replayed);
 }
@@ -158,23 +155,20 @@ TEST_CASE("an action that differs from the others' fails where it is entered and
 TEST_CASE("a second reply to the start of an action is not taken for the value of its end") {
   TestProcess process(1);
   Node& node = *process.nodes[0];
-  const auto action = node.enter_action("peer.run", "job.lua:1");
-  REQUIRE(action.ok());
+  const auto action = required(node.enter_action("peer.run", "job.lua:1"));
   // The node repeats a request when its coordinator was silent, so two replies may arrive.
   REQUIRE(node.port()
               .send(make_frame(cluster_kind::action_enter, worker_address(0), service_address(0), action->index,
                                pack(ActionEnter{"peer.run", "job.lua:1"})))
               .ok());
-  const auto agreed = node.agree_on_action(action->index, Blob::copy_of("value"));
-  REQUIRE(agreed.ok());
+  const auto agreed = required(node.agree_on_action(action->index, Blob::copy_of("value")));
   CHECK(agreed->view() == "value");
 }
 
 TEST_CASE("whereabouts report each worker's action") {
   TestProcess process(2);
   REQUIRE(process.nodes[1]->enter_action("param.run", "job.lua:1").ok());
-  const auto list = process.nodes[0]->whereabouts();
-  REQUIRE(list.ok());
+  const auto list = required(process.nodes[0]->whereabouts());
   REQUIRE(list->size() == 2);
   CHECK(list->at(0).actions == 0);
   CHECK(list->at(1).in_action);
@@ -188,8 +182,7 @@ TEST_CASE("frames that a worker sent before it was lost are still received") {
   frame.src = worker_address(7);
   REQUIRE(process.cluster->transport().try_send(std::move(frame)).ok());
   const std::array<Address, 1> lost = {worker_address(7)};
-  const auto got = node.receive(tagged(3), lost, "push");
-  REQUIRE(got.ok());
+  const auto got = required(node.receive(tagged(3), lost, "push"));
   CHECK(got->src == worker_address(7));
   CHECK(node.receive(tagged(3), lost, "push").error().code == Code::peer_lost);
 }

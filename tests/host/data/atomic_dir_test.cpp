@@ -13,16 +13,14 @@ namespace {
 void put(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 void write_complete(const fs::path& parent, uint64_t number, const std::string& text) {
-  auto dir = AtomicDir::begin(parent, "step", number);
-  REQUIRE(dir.ok());
+  auto dir = required(AtomicDir::begin(parent, "step", number));
   put(dir->path() / "model.npz", text);
   put(dir->path() / "state.json", "{}");
   REQUIRE(dir->commit().ok());
 }
 
 std::vector<uint64_t> numbers(const fs::path& parent) {
-  auto found = list_complete(parent, "step");
-  REQUIRE(found.ok());
+  auto found = required(list_complete(parent, "step"));
   std::vector<uint64_t> out;
   for (const NumberedDir& dir : *found) out.push_back(dir.number);
   return out;
@@ -47,8 +45,7 @@ TEST_CASE("committed directories are listed newest first by number and verify") 
 TEST_CASE("a directory is invisible before commit, and an abandoned writer cleans up") {
   const Scratch scratch;
   {
-    auto dir = AtomicDir::begin(scratch.path(), "step", 1);
-    REQUIRE(dir.ok());
+    auto dir = required(AtomicDir::begin(scratch.path(), "step", 1));
     put(dir->path() / "model.npz", "half");
     CHECK(numbers(scratch.path()).empty());
     AtomicDir moved = *std::move(dir);
@@ -59,8 +56,7 @@ TEST_CASE("a directory is invisible before commit, and an abandoned writer clean
 
 TEST_CASE("a temporary directory is removed only after its writer has ended") {
   const Scratch scratch;
-  auto alive = AtomicDir::begin(scratch.path(), "step", 2);
-  REQUIRE(alive.ok());
+  auto alive = required(AtomicDir::begin(scratch.path(), "step", 2));
   put(alive->path() / "model.npz", "being written");
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
@@ -73,8 +69,7 @@ TEST_CASE("a temporary directory is removed only after its writer has ended") {
   REQUIRE(::waitpid(child, &status, 0) == child);
   REQUIRE(WIFSIGNALED(status));
   CHECK(entries(scratch.path()) == 2);
-  auto removed = clean_leftovers(scratch.path(), "step");
-  REQUIRE(removed.ok());
+  auto removed = required(clean_leftovers(scratch.path(), "step"));
   CHECK(*removed == 1);
   REQUIRE(alive->commit().ok());
   CHECK(numbers(scratch.path()) == std::vector<uint64_t>{2});
@@ -118,8 +113,7 @@ TEST_CASE("prune keeps the newest complete directories") {
   const Scratch scratch;
   for (uint64_t n : {1U, 2U, 3U, 4U}) write_complete(scratch.path(), n, "x");
   fs::remove(scratch / "step-000000000004" / "manifest.json");
-  auto removed = prune_complete(scratch.path(), "step", 2);
-  REQUIRE(removed.ok());
+  auto removed = required(prune_complete(scratch.path(), "step", 2));
   CHECK(*removed == 1);
   CHECK(numbers(scratch.path()) == std::vector<uint64_t>{3, 2});
 }
@@ -133,11 +127,9 @@ TEST_CASE("errors name the path") {
   for (const std::string& prefix : {std::string(), std::string("a/b"), std::string("..")}) {
     CHECK(AtomicDir::begin(scratch.path(), prefix, 1).error().code == Code::bad_argument);
   }
-  auto nothing = list_complete(scratch / "missing", "step");
-  REQUIRE(nothing.ok());
+  auto nothing = required(list_complete(scratch / "missing", "step"));
   CHECK(nothing->empty());
-  auto nested = AtomicDir::begin(scratch.path(), "step", 1);
-  REQUIRE(nested.ok());
+  auto nested = required(AtomicDir::begin(scratch.path(), "step", 1));
   fs::create_directory(nested->path() / "sub");
   CHECK(contains(nested->commit().error().message, "is a directory"));
 }

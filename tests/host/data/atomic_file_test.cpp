@@ -50,8 +50,7 @@ TEST_CASE("a file is replaced at commit, not before") {
   const Scratch scratch;
   const fs::path path = scratch.file("a", "old");
   {
-    auto file = AtomicFile::begin(path);
-    REQUIRE(file.ok());
+    auto file = required(AtomicFile::begin(path));
     REQUIRE(file->write(bytes_of("new and longer")).ok());
     CHECK(slurp(path) == "old");
     REQUIRE(file->commit().ok());
@@ -64,8 +63,7 @@ TEST_CASE("an abandoned file leaves the old file and no other files") {
   const Scratch scratch;
   const fs::path path = scratch.file("a", "old");
   {
-    auto file = AtomicFile::begin(path);
-    REQUIRE(file.ok());
+    auto file = required(AtomicFile::begin(path));
     REQUIRE(file->write(bytes_of("new")).ok());
     const AtomicFile moved = *std::move(file);
   }

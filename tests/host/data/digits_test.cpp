@@ -117,14 +117,12 @@ TEST_CASE("MNIST is shared until one of its files changes, and a failed load is 
     scratch.file(part + "-images-idx3-ubyte", idx_file(header, two.images));
     scratch.file(part + "-labels-idx1-ubyte.gz", packed(idx_file(label_header, two.labels), "gzip"));
   }
-  auto first = cache.mnist(scratch.path());
-  REQUIRE(first.ok());
+  auto first = required(cache.mnist(scratch.path()));
   CHECK(*cache.mnist(scratch / ".") == *first);
   scratch.file("train-images-idx3-ubyte", idx_file(header, draw_digits(9, 0, 2).images));
   std::filesystem::last_write_time(scratch / "train-images-idx3-ubyte",
                                    std::filesystem::file_time_type::clock::now() + std::chrono::seconds(5));
-  auto second = cache.mnist(scratch.path());
-  REQUIRE(second.ok());
+  auto second = required(cache.mnist(scratch.path()));
   CHECK(*second != *first);
   CHECK((*second)->train.images.view() == draw_digits(9, 0, 2).images.view());
 }

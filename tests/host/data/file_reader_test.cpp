@@ -16,13 +16,11 @@ std::string long_text() {
 }
 
 std::string stream_of(const std::filesystem::path& path, size_t chunk) {
-  auto source = open_source(path);
-  REQUIRE(source.ok());
+  auto source = required(open_source(path));
   std::string all;
   std::vector<std::byte> buffer(chunk);
   for (;;) {
-    auto got = (*source)->read(buffer);
-    REQUIRE(got.ok());
+    auto got = required((*source)->read(buffer));
     if (*got == 0) return all;
     all.append(reinterpret_cast<const char*>(buffer.data()), *got);
   }
@@ -47,8 +45,7 @@ TEST_CASE("plain and compressed files have the same content, whole and as a stre
   for (const char* filter : kFilters) {
     INFO(filter);
     const auto path = scratch.file("data.txt", packed(text, filter));
-    auto read = read_file(path);
-    REQUIRE(read.ok());
+    auto read = required(read_file(path));
     CHECK(read->view() == text);
     CHECK(stream_of(path, 999) == text);
   }
@@ -59,8 +56,7 @@ TEST_CASE("empty files and empty compressed files have no content") {
   CHECK(read_file(scratch.file("empty", ""))->empty());
   for (const char* filter : kFilters) {
     INFO(filter);
-    auto read = read_file(scratch.file("empty.x", packed("", filter)));
-    REQUIRE(read.ok());
+    auto read = required(read_file(scratch.file("empty.x", packed("", filter))));
     CHECK(read->empty());
   }
 }
@@ -77,8 +73,7 @@ TEST_CASE("all concatenated members are read, and zero padding after gzip is not
   const Scratch scratch;
   for (const char* filter : kFilters) {
     INFO(filter);
-    auto read = read_file(scratch.file("two", packed("first ", filter) + packed("second", filter)));
-    REQUIRE(read.ok());
+    auto read = required(read_file(scratch.file("two", packed("first ", filter) + packed("second", filter))));
     CHECK(read->view() == "first second");
   }
   CHECK(read_file(scratch.file("padded", packed("x", "gzip") + std::string(700, '\0')))->view() == "x");

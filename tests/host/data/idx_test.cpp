@@ -44,8 +44,7 @@ TEST_CASE("images and labels are read from plain and compressed files") {
   for (const char* filter : {"", "gzip", "zstd"}) {
     INFO("filter '" << filter << "'");
     const auto wrap = [&](const std::string& bytes) { return *filter == '\0' ? bytes : packed(bytes, filter); };
-    auto set = read_idx_images(scratch.file("i", wrap(images(4))), scratch.file("l", wrap(labels(4))));
-    REQUIRE(set.ok());
+    auto set = required(read_idx_images(scratch.file("i", wrap(images(4))), scratch.file("l", wrap(labels(4)))));
     CHECK(set->n == 4);
     CHECK(set->rows == 2);
     CHECK(set->cols == 3);
@@ -56,22 +55,18 @@ TEST_CASE("images and labels are read from plain and compressed files") {
 
 TEST_CASE("numbers of every IDX type are converted to this machine's order") {
   const Scratch scratch;
-  auto i4 = read_idx(scratch.file("i4", idx(0xc02, {1, 2}, big32(7) + big32(0xfffffffe))));
-  REQUIRE(i4.ok());
+  auto i4 = required(read_idx(scratch.file("i4", idx(0xc02, {1, 2}, big32(7) + big32(0xfffffffe)))));
   std::array<int32_t, 2> ints{};
   std::memcpy(ints.data(), i4->data.data(), 8);
   CHECK(ints == std::array<int32_t, 2>{7, -2});
-  auto i2 = read_idx(scratch.file("i2", idx(0xb01, {2}, std::string("\x01\x02\xff\xfe", 4))));
-  REQUIRE(i2.ok());
+  auto i2 = required(read_idx(scratch.file("i2", idx(0xb01, {2}, std::string("\x01\x02\xff\xfe", 4)))));
   std::memcpy(ints.data(), i2->data.data(), 8);
   CHECK(ints == std::array<int32_t, 2>{258, -2});
-  auto f4 = read_idx(scratch.file("f4", idx(0xd01, {1}, std::string("\x3f\xc0\0\0", 4))));
-  REQUIRE(f4.ok());
+  auto f4 = required(read_idx(scratch.file("f4", idx(0xd01, {1}, std::string("\x3f\xc0\0\0", 4)))));
   float value = 0;
   std::memcpy(&value, f4->data.data(), 4);
   CHECK(value == 1.5F);
-  auto f8 = read_idx(scratch.file("f8", idx(0xe01, {1}, std::string("\xc0\x04\0\0\0\0\0\0", 8))));
-  REQUIRE(f8.ok());
+  auto f8 = required(read_idx(scratch.file("f8", idx(0xe01, {1}, std::string("\xc0\x04\0\0\0\0\0\0", 8)))));
   double wide = 0;
   std::memcpy(&wide, f8->data.data(), 8);
   CHECK(wide == -2.5);
@@ -120,8 +115,7 @@ TEST_CASE("MNIST is found in a directory under its usual names") {
   CHECK(contains(read_mnist(scratch.path()).error().message, "no file t10k-labels-idx1-ubyte"));
   scratch.file("t10k-labels.idx1-ubyte.gz", packed(labels(2), "gzip"));
   CHECK(has_mnist(scratch.path()));
-  auto mnist = read_mnist(scratch.path());
-  REQUIRE(mnist.ok());
+  auto mnist = required(read_mnist(scratch.path()));
   CHECK(mnist->train.n == 6);
   CHECK(mnist->test.n == 2);
   scratch.file("train-labels-idx1-ubyte.gz", packed(idx(0x801, {6}, std::string("\1\2\3\x0a\5\6", 6)), "gzip"));

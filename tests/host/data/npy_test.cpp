@@ -50,8 +50,7 @@ TEST_CASE("an .npy file preserves every element type and shape") {
       for (size_t i = 0; i < array.data.size(); ++i) array.data.data()[i] = static_cast<std::byte>((i * 37 + 1) % most);
       const auto path = scratch / "a.npy";
       REQUIRE(write_npy(path, array).ok());
-      auto read = read_npy(path);
-      REQUIRE(read.ok());
+      auto read = required(read_npy(path));
       CHECK(read->dtype == type);
       CHECK(read->shape == shape);
       CHECK(read->data.view() == array.data.view());
@@ -76,8 +75,7 @@ TEST_CASE("headers of versions 2 and 3 and in another layout are read") {
     std::string bytes("\x93NUMPY", 6);
     bytes.append({major, '\0', static_cast<char>(dict.size()), '\0', '\0', '\0'}).append(dict);
     bytes.append("\x01\0\0\0\xff\xff\xff\xff", 8);
-    auto read = read_npy(scratch.file("a.npy", bytes));
-    REQUIRE(read.ok());
+    auto read = required(read_npy(scratch.file("a.npy", bytes)));
     std::array<int32_t, 2> values{};
     std::memcpy(values.data(), read->data.data(), 8);
     CHECK(values == std::array<int32_t, 2>{1, -1});
@@ -88,10 +86,9 @@ TEST_CASE("arrays of other types, byte orders and element orders become the firs
   const Scratch scratch;
   const auto read = [&](const std::string& descr, const std::string& order, const std::string& shape,
                         const std::string& data) {
-    auto array = read_npy(scratch.file(
+    auto array = required(read_npy(scratch.file(
         "a.npy",
-        npy_file("{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }", data)));
-    REQUIRE(array.ok());
+        npy_file("{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }", data))));
     return *array;
   };
   const auto values = [](const Tensor& array, auto zero) {
@@ -204,8 +201,7 @@ TEST_CASE("an .npz archive returns its arrays in order") {
   const std::vector<NamedArray> arrays = {
       {"layer1/w", counting({64, 10})}, {"b", counting({10})}, {"none", counting({0, 3})}};
   REQUIRE(write_npz(path, arrays).ok());
-  auto read = read_npz(path);
-  REQUIRE(read.ok());
+  auto read = required(read_npz(path));
   REQUIRE(read->size() == 3);
   for (size_t i = 0; i < 3; ++i) {
     CHECK((*read)[i].name == arrays[i].name);
@@ -224,16 +220,14 @@ TEST_CASE("the same arrays give the same .npz bytes") {
 TEST_CASE("an .npz archive without arrays is an empty list") {
   const Scratch scratch;
   REQUIRE(write_npz(scratch / "a.npz", {}).ok());
-  auto read = read_npz(scratch / "a.npz");
-  REQUIRE(read.ok());
+  auto read = required(read_npz(scratch / "a.npz"));
   CHECK(read->empty());
 }
 
 TEST_CASE("a writer destroyed before close leaves no valid archive") {
   const Scratch scratch;
   {
-    auto writer = NpzWriter::create(scratch / "a.npz");
-    REQUIRE(writer.ok());
+    auto writer = required(NpzWriter::create(scratch / "a.npz"));
     REQUIRE(writer->add("w", counting({100})).ok());
   }
   CHECK(!read_npz(scratch / "a.npz").ok());
@@ -298,8 +292,7 @@ TEST_CASE("names without the flag for UTF-8 are read as UTF-8 if valid, else as 
 
 TEST_CASE("array names that an archive cannot hold are refused") {
   const Scratch scratch;
-  auto writer = NpzWriter::create(scratch / "a.npz");
-  REQUIRE(writer.ok());
+  auto writer = required(NpzWriter::create(scratch / "a.npz"));
   const Tensor array = counting({2});
   for (const std::string& name : {std::string(), std::string("a\nb"), std::string("\xc3"), std::string("\xed\xa0\x80"),
                                   std::string("/x"), std::string(" x"), std::string(2000, 'x')}) {

@@ -83,16 +83,14 @@ TEST_CASE("a time stamp is read as float64 or refused with its place") {
         ", line 2, column 2: '1700000037' would become 1700000000 in float32; use dtype = \"float64\"; `columns` "
         "reads "
         "some columns only");
-  auto csv = read_csv(scratch.file("t.csv", "1,1700000037\n"), {.dtype = Dtype::f64});
-  REQUIRE(csv.ok());
+  auto csv = required(read_csv(scratch.file("t.csv", "1,1700000037\n"), {.dtype = Dtype::f64}));
   CHECK(tensor_values<double>(csv->values) == std::vector<double>{1, 1700000037});
   CHECK(contains(csv_failure(scratch, "9007199254740993\n", {.dtype = Dtype::f64}),
                  "'9007199254740993' would become 9007199254740992 in float64;"));
   CHECK(svm_failure(scratch, "1 1:2\n1700000037 1:3\n") ==
         ", line 2, column 1: '1700000037' would become 1700000000 in float32; use dtype = \"float64\"");
   CHECK(contains(svm_failure(scratch, "1 1:2 4:16777217\n"), ", line 1, column 7: '16777217' would become 16777216"));
-  auto svm = read_libsvm(scratch.file("t.svm", "16777217 2:1700000037\n"), {.dtype = Dtype::f64});
-  REQUIRE(svm.ok());
+  auto svm = required(read_libsvm(scratch.file("t.svm", "16777217 2:1700000037\n"), {.dtype = Dtype::f64}));
   CHECK(tensor_values<double>(svm->features) == std::vector<double>{0, 1700000037});
   CHECK(tensor_values<double>(svm->labels) == std::vector<double>{16777217});
 }
@@ -101,14 +99,12 @@ TEST_CASE("a CSV file becomes a matrix, with or without header, quotes, CRLF and
   const Scratch scratch;
   const std::string text = "\xef\xbb\xbf\"a\",b , c\r\n1,2,3\r\n\r\n \"-4.5\" , +5e1,6";
   for (const std::string& bytes : {text, packed(text, "gzip"), packed(text, "xz")}) {
-    auto table = read_csv(scratch.file("t.csv", bytes), {.header = true});
-    REQUIRE(table.ok());
+    auto table = required(read_csv(scratch.file("t.csv", bytes), {.header = true}));
     CHECK(table->names == std::vector<std::string>{"a", "b", "c"});
     CHECK(table->values.shape == Shape{2, 3});
     CHECK(tensor_values(table->values) == std::vector<float>{1, 2, 3, -4.5F, 50, 6});
   }
-  auto blanks = read_csv(scratch.file("t.txt", "  1 \t 2\n3    4  \n"), {.delimiter = ' '});
-  REQUIRE(blanks.ok());
+  auto blanks = required(read_csv(scratch.file("t.txt", "  1 \t 2\n3    4  \n"), {.delimiter = ' '}));
   CHECK(tensor_values(blanks->values) == std::vector<float>{1, 2, 3, 4});
   auto gaps = read_csv(scratch.file("t.csv", "1;;3\n;5;\n"), {.delimiter = ';', .missing = -1.0F});
   REQUIRE(gaps.ok());
@@ -121,8 +117,7 @@ TEST_CASE("a byte order mark is dropped, and a carriage return within a line is 
   const Scratch scratch;
   const std::string mark = "\xef\xbb\xbf";
   for (const std::string& bytes : {mark + "1 1:2\n-1 2:3\n", packed(mark + "1 1:2\n-1 2:3\n", "gzip")}) {
-    const auto svm = read_libsvm(scratch.file("t.svm", bytes));
-    REQUIRE(svm.ok());
+    const auto svm = required(read_libsvm(scratch.file("t.svm", bytes)));
     CHECK(tensor_values<float>(svm->labels) == std::vector<float>{1, -1});
   }
   CHECK(read_libsvm(scratch.file("t.svm", mark))->labels.shape[0] == 0);
@@ -139,12 +134,10 @@ TEST_CASE("a byte order mark is dropped, and a carriage return within a line is 
 TEST_CASE("selected columns of a CSV file are read in the requested order") {
   const Scratch scratch;
   const auto path = scratch.file("t.csv", "time,who,x\n1,\"a, \"\"b\"\"\n c\",3\n4,d\"e,6\n");
-  auto named = read_csv(path, {.header = true, .columns = {"x", "time"}});
-  REQUIRE(named.ok());
+  auto named = required(read_csv(path, {.header = true, .columns = {"x", "time"}}));
   CHECK(named->names == std::vector<std::string>{"x", "time"});
   CHECK(tensor_values(named->values) == std::vector<float>{3, 1, 6, 4});
-  auto numbered = read_csv(path, {.skip = 1, .columns = {size_t{3}}});
-  REQUIRE(numbered.ok());
+  auto numbered = required(read_csv(path, {.skip = 1, .columns = {size_t{3}}}));
   CHECK(numbered->names.empty());
   CHECK(numbered->values.shape == Shape{2, 1});
   CHECK(tensor_values(numbered->values) == std::vector<float>{3, 6});
@@ -162,9 +155,8 @@ TEST_CASE("selected columns of a CSV file are read in the requested order") {
 
 TEST_CASE("quoted names of a CSV file hold delimiters, quotes and line ends, as save writes them") {
   const Scratch scratch;
-  auto table =
-      read_csv(scratch.file("t.csv", "\"a,b\",\"say \"\"hi\"\"\",\"two\nlines\"\r\n1,2,3\n"), {.header = true});
-  REQUIRE(table.ok());
+  auto table = required(
+      read_csv(scratch.file("t.csv", "\"a,b\",\"say \"\"hi\"\"\",\"two\nlines\"\r\n1,2,3\n"), {.header = true}));
   CHECK(table->names == std::vector<std::string>{"a,b", "say \"hi\"", "two\nlines"});
   CHECK(csv_failure(scratch, "\"a\nb\",c\n1,x\n", {.header = true}).starts_with(", line 3, column 2: 'x'"));
   CHECK(csv_failure(scratch, "1,2\n3,\"4\n5,6\n") == ", line 2, column 2: a quote that does not end");
@@ -173,9 +165,8 @@ TEST_CASE("quoted names of a CSV file hold delimiters, quotes and line ends, as 
 
 TEST_CASE("lines before a CSV file's rows, comments and a delimiter at the end of lines are skipped") {
   const Scratch scratch;
-  auto table = read_csv(scratch.file("t.csv", "made by \"us\n\n# units\na,b,\n# m\n1,2, # first\n3,4\n"),
-                        {.header = true, .skip = 2, .comment = '#'});
-  REQUIRE(table.ok());
+  auto table = required(read_csv(scratch.file("t.csv", "made by \"us\n\n# units\na,b,\n# m\n1,2, # first\n3,4\n"),
+                                 {.header = true, .skip = 2, .comment = '#'}));
   CHECK(table->names == std::vector<std::string>{"a", "b"});
   CHECK(tensor_values(table->values) == std::vector<float>{1, 2, 3, 4});
   CHECK(tensor_values(read_csv(scratch.file("t.csv", "1,2,\n3,4,\n"))->values) == std::vector<float>{1, 2, 3, 4});
@@ -210,14 +201,12 @@ TEST_CASE("a LIBSVM file becomes dense rows and labels") {
   const Scratch scratch;
   const std::string text = "+1 1:0.5 3:-2 # first\n\n-1 qid:7 2:1e1\r\n0\n";
   for (const std::string& bytes : {text, packed(text, "bzip2")}) {
-    auto data = read_libsvm(scratch.file("t.svm", bytes));
-    REQUIRE(data.ok());
+    auto data = required(read_libsvm(scratch.file("t.svm", bytes)));
     CHECK(data->features.shape == Shape{3, 3});
     CHECK(tensor_values(data->features) == std::vector<float>{0.5F, 0, -2, 0, 10, 0, 0, 0, 0});
     CHECK(tensor_values(data->labels) == std::vector<float>{1, -1, 0});
   }
-  auto wide = read_libsvm(scratch.file("t.svm", "1 0:1 4:2\n"), {.features = 6, .zero_based = true});
-  REQUIRE(wide.ok());
+  auto wide = required(read_libsvm(scratch.file("t.svm", "1 0:1 4:2\n"), {.features = 6, .zero_based = true}));
   CHECK(tensor_values(wide->features) == std::vector<float>{1, 0, 0, 0, 2, 0});
   CHECK(read_libsvm(scratch.file("t.svm", ""))->features.shape[0] == 0);
 }
@@ -226,8 +215,7 @@ TEST_CASE("a LIBSVM file with one large index stays sparse, for any lengths of i
   const Scratch scratch;
   std::string text = "1 2:5 4294967295:-2\n\n-1\n0 ";
   for (int i = 1; i <= 200000; ++i) text += std::to_string(i) + ":1 ";  // over several pieces
-  auto data = read_libsvm(scratch.file("t.svm", text), {.sparse = true, .max_bytes = 16 << 20});
-  REQUIRE(data.ok());
+  auto data = required(read_libsvm(scratch.file("t.svm", text), {.sparse = true, .max_bytes = 16 << 20}));
   CHECK(data->rows == 3);
   CHECK(data->width == 4294967295);
   CHECK(tensor_values(data->labels) == std::vector<float>{1, -1, 0});

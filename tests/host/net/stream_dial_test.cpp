@@ -17,8 +17,7 @@ TEST_CASE("both ends refuse a wrong token, and the link never starts") {
   for (const char* scheme : {"tcp://127.0.0.1:0", "ipc"}) {
     StreamHost listener({.token = "one"});
     StreamHost dialler({.token = "two"});
-    const auto url = listener.transport.listen(scheme == std::string("ipc") ? fresh_ipc_url() : scheme);
-    REQUIRE(url.ok());
+    const auto url = required(listener.transport.listen(scheme == std::string("ipc") ? fresh_ipc_url() : scheme));
     const auto link = dialler.transport.dial(*url, kPatience);
     CHECK(failure_of(link).code == Code::refused);
     CHECK(failure_of(link).message == "the token of " + host_and_port(*url) + " differs from ours");
@@ -56,8 +55,7 @@ TEST_CASE("the error for an address in use names the cause") {
   StreamHost first;
   StreamHost second;
   for (const std::string& wanted : {std::string("tcp://127.0.0.1:0"), fresh_ipc_url()}) {
-    const auto url = first.transport.listen(wanted);
-    REQUIRE(url.ok());
+    const auto url = required(first.transport.listen(wanted));
     const auto again = second.transport.listen(*url);
     CHECK(failure_of(again).code == Code::io);
     CHECK(failure_of(again).message == "cannot listen at " + *url + ": address in use");
@@ -101,8 +99,7 @@ TEST_CASE("a program that closes before a wrong reply is unreachable: a retry ma
 
 TEST_CASE("a listener with too many handshakes refuses a dialler as unreachable, and accepts it later") {
   StreamHost listener({.token = "t", .max_unproved = 2});
-  const auto url = listener.transport.listen("tcp://127.0.0.1:0");
-  REQUIRE(url.ok());
+  const auto url = required(listener.transport.listen("tcp://127.0.0.1:0"));
   StreamHost host({.token = "t"});
   {
     RawSocket first = RawSocket::connect_to(*url);
@@ -144,8 +141,7 @@ TEST_CASE("closing ends a dial that waits for a reply") {
 
 TEST_CASE("TLS connects with a trusted certificate, and reports the problem otherwise") {
   StreamHost listener({.token = "t", .tls = test_tls_files()});
-  const auto url = listener.transport.listen("tls+tcp://127.0.0.1:0");
-  REQUIRE(url.ok());
+  const auto url = required(listener.transport.listen("tls+tcp://127.0.0.1:0"));
 
   StreamHost trusting({.token = "t", .tls = {.ca = test_tls_files().ca}});
   CHECK(trusting.transport.dial(*url, kPatience).ok());
@@ -173,8 +169,7 @@ TEST_CASE("TLS connects with a trusted certificate, and reports the problem othe
 TEST_CASE("a listener reports that TLS may have failed when a dialler closes without a message") {
   const bool reset = GENERATE(false, true);
   StreamHost listener({.tls = test_tls_files()});
-  const auto url = listener.transport.listen("tls+tcp://127.0.0.1:0");
-  REQUIRE(url.ok());
+  const auto url = required(listener.transport.listen("tls+tcp://127.0.0.1:0"));
   {
     RawSocket dialler = RawSocket::connect_to(*url);
     if (reset) dialler.reset_when_closed();

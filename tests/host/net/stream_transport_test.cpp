@@ -143,8 +143,7 @@ TEST_CASE("service addresses need no route") {
 
 TEST_CASE("a second link to a process is closed, and the first link remains") {
   Two two;
-  auto second = two.b.transport.dial(two.url, kPatience);
-  REQUIRE(second.ok());
+  auto second = required(two.b.transport.dial(two.url, kPatience));
   two.b.transport.assign(two.at_b, 0);
   two.b.transport.assign(*second, 0);
   REQUIRE(two.b.events.wait([&] { return two.b.events.downs.size() == 1; }));
@@ -243,8 +242,7 @@ TEST_CASE("frames for an unknown address are dropped and counted") {
 
 TEST_CASE("an unknown kind closes the link with a logged reason and has no other effect") {
   Two two;
-  auto other = two.b.transport.dial(two.url, kPatience);
-  REQUIRE(other.ok());
+  auto other = required(two.b.transport.dial(two.url, kPatience));
   REQUIRE(two.b.transport.send_on(two.at_b, service_frame(1, 0, static_cast<Kind>(0x5500))).ok());
   REQUIRE(two.a.events.wait([&] { return two.a.events.downs.size() == 1; }));
   CHECK(two.a.events.downs[0].link == two.at_a);

@@ -27,8 +27,7 @@ std::string secret_file(const Scratch& scratch, const std::string& text, mode_t 
 TEST_CASE("the first use creates a token, which then stays the same") {
   const Scratch scratch;
   const std::filesystem::path path = scratch / "config" / "actorhost" / "token";
-  const auto first = read_or_make_token(path.string());
-  REQUIRE(first.ok());
+  const auto first = required(read_or_make_token(path.string()));
   CHECK(first->size() == 64);
   CHECK(first->find_first_not_of("0123456789abcdef") == std::string::npos);
   CHECK(mode_of(path) == 0600);
@@ -153,8 +152,7 @@ TEST_CASE("the default place follows the environment") {
 TEST_CASE("the reading token is stored beside the token, with its mode, and changes with it") {
   const Scratch scratch;
   const std::string path = (scratch / "config" / "token").string();
-  const auto token = read_or_make_token(path);
-  REQUIRE(token);
+  const auto token = required(read_or_make_token(path));
   REQUIRE(store_reading_token(path, *token).ok());
   const std::string beside = reading_token_path(path);
   CHECK(beside == path + ".read");
@@ -178,8 +176,7 @@ TEST_CASE("the reading token is stored beside the token, with its mode, and chan
 TEST_CASE("a user's file in place of the reading token is kept and reported") {
   const Scratch scratch;
   const std::string path = (scratch / "token").string();
-  const auto token = read_or_make_token(path);
-  REQUIRE(token);
+  const auto token = required(read_or_make_token(path));
   const auto message = [&] { return store_reading_token(path, *token).error().message; };
   const std::string beside = scratch.file("token.read", "a secret of the user's own").string();
   REQUIRE(::chmod(beside.c_str(), 0644) == 0);

@@ -31,8 +31,7 @@ TEST_CASE("every node finds the owner of a key in few hops") {
     world.grow(n, 0.02 * n);
     for (int i = 0; i < 200; ++i) {
       const RingId key = world.net.rng().next();
-      const auto found = world.find(world.some_node(), key);
-      REQUIRE(found.ok());
+      const auto found = required(world.find(world.some_node(), key));
       CHECK(found->owner.node == world.owner_of(key));
       CHECK(found->hops <= 2 * std::log2(n) + 1);
     }

@@ -190,7 +190,6 @@ TEST_CASE("of two nodes with one id the higher node takes another id, and both a
   CHECK(high.self().id != old);
   CHECK(settle(world, 10) < 10);
   const RingId id = high.self().id;
-  const auto found = world.find(4, id);
-  REQUIRE(found.ok());
+  const auto found = required(world.find(4, id));
   CHECK(found->owner.node == 19);
 }

@@ -45,8 +45,7 @@ struct ServedPage {
     if (options.address == kPageAddress) options.address = "127.0.0.1:0";
     options.metrics = true;
     options.every = 0.1;
-    auto opened = PageServer::open(options, clock);
-    REQUIRE(opened);
+    auto opened = required(PageServer::open(options, clock));
     page = std::move(*opened);
     poller = std::make_unique<StatePoller>(source, clock, log, std::vector<Watcher*>{page.get()});
     page->on_wanted([this] { poller->wake(); });

@@ -20,16 +20,14 @@ TEST_CASE("recorded states are read back unchanged") {
   Log log(LogLevel::off);
   const std::string path = folder / "run.jsonl";
   {
-    auto recorder = StateRecorder::open(path, log);
-    REQUIRE(recorder);
+    auto recorder = required(StateRecorder::open(path, log));
     (*recorder)->seen(shared_state(4, 1), 1);
     CHECK((*recorder)->next_poll() == 2);
     (*recorder)->seen(shared_state(4, 1.5), 1.5);  // requested by another watcher
     (*recorder)->seen(shared_state(400, 2), 2);
     CHECK((*recorder)->next_poll() > 4);  // later after a long line, so that the file does not grow faster
   }
-  auto recording = Recording::open(path);
-  REQUIRE(recording);
+  auto recording = required(Recording::open(path));
   CHECK(recording->times() == std::vector<double>{1, 2});
   CHECK(page_message(*recording->state(0), {}) == page_message(*shared_state(4, 1), {}));
   CHECK(page_message(*recording->state(1), {64, "wait"}) == page_message(*shared_state(400, 2), {64, "wait"}));
@@ -50,8 +48,7 @@ TEST_CASE("a file that is not a recording is refused with its line number") {
   CHECK(message("").ends_with("there is no state of a run in it"));
   CHECK(Recording::open(folder / "none").error().message.ends_with("none: No such file or directory"));
   // A file of a run killed in the middle of a write.
-  const auto cut = Recording::open(folder.write("run.jsonl", line + line.substr(0, line.size() / 2)));
-  REQUIRE(cut);
+  const auto cut = required(Recording::open(folder.write("run.jsonl", line + line.substr(0, line.size() / 2))));
   CHECK(cut->size() == 1);
   CHECK(Recording::open(folder.write("run.jsonl", line + line.substr(0, line.size() - 1)))->size() == 2);
 }

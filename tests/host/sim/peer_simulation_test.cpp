@@ -123,8 +123,7 @@ TEST_CASE("a rule that passes no node is a deadlock when it does not draw again"
     CHECK(result.error().message.find("deadlock at 1 s: all 8 nodes wait") == 0);
   }
   NeverRule polls(3, {Resample::Kind::poll, 0.5});
-  const auto result = simulate_peers(scenario, polls, nullptr);
-  REQUIRE(result.ok());
+  const auto result = required(simulate_peers(scenario, polls, nullptr));
   CHECK(result->mean_step == 1);
 }
 

@@ -23,13 +23,11 @@ void refuses(const std::vector<std::string>& texts, const std::string& parameter
 }  // namespace
 
 TEST_CASE("stragglers are a share, a factor and an interval of change") {
-  const auto fixed = Stragglers::parse("0.05:10x");
-  REQUIRE(fixed.ok());
+  const auto fixed = required(Stragglers::parse("0.05:10x"));
   CHECK(fixed->share == 0.05);
   CHECK(fixed->factor == 10);
   CHECK(fixed->change == 0);
-  const auto changing = Stragglers::parse("1:1.5@20.5");
-  REQUIRE(changing.ok());
+  const auto changing = required(Stragglers::parse("1:1.5@20.5"));
   CHECK(changing->share == 1);
   CHECK(changing->factor == 1.5);
   CHECK(changing->change == 20.5);
@@ -41,8 +39,7 @@ TEST_CASE("stragglers are a share, a factor and an interval of change") {
 }
 
 TEST_CASE("churn is two rates") {
-  const auto churn = Churn::parse("0.5:2");
-  REQUIRE(churn.ok());
+  const auto churn = required(Churn::parse("0.5:2"));
   CHECK(churn->joins == 0.5);
   CHECK(churn->leaves == 2);
   refuses<Churn>({"", "1", "1:", ":1", "-1:0", "0:-1", "1:2:3", "a:b", "inf:0", "0:nan", "1 :2"}, "churn",
@@ -50,8 +47,7 @@ TEST_CASE("churn is two rates") {
 }
 
 TEST_CASE("failures are a mean life and a repair time") {
-  const auto failures = Failures::parse("100:5");
-  REQUIRE(failures.ok());
+  const auto failures = required(Failures::parse("100:5"));
   CHECK(failures->mean_life == 100);
   CHECK(failures->repair == 5);
   CHECK(failures->detect == 2.5);

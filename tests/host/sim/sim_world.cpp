@@ -8,8 +8,7 @@
 namespace actorhost::test {
 
 Distribution dist(const std::string& text) {
-  auto parsed = Distribution::parse(text);
-  REQUIRE(parsed.ok());
+  auto parsed = required(Distribution::parse(text));
   return *parsed;
 }
 

@@ -28,8 +28,7 @@ Header encoded(const Frame& frame) {
 }  // namespace
 
 TEST_CASE("a header is read as it was written") {
-  const auto header = decode_header(encoded(sample()).data(), {});
-  REQUIRE(header.ok());
+  const auto header = required(decode_header(encoded(sample()).data(), {}));
   CHECK(header->kind == Kind::collective_first);
   CHECK(header->flags == 5);
   CHECK(header->src == 1);

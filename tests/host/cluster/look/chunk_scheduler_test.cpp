@@ -208,8 +208,7 @@ TEST_CASE(
   done(1, 0, false);
   CHECK(settled);
   REQUIRE(sent.size() == 4);  // over, and the next chunk
-  const auto request = unpack<ConsoleRequest>(sent[3].second.meta.view());
-  REQUIRE(request.ok());
+  const auto request = required(unpack<ConsoleRequest>(sent[3].second.meta.view()));
   CHECK((request->chunk == 2 && request->restarts == 1 && request->actions == 7));
   hub.leave(9);
   CHECK(sent.back().second.kind == console_kind::cut);

@@ -107,16 +107,14 @@ TEST_CASE("the reading token observes a run at its socket and its address, and e
     CHECK(reader.state()["run"]["size"] == 2);
     for (const std::string op : {"chunk", "interrupt", "kill", "pause", "go", "barrier", "checkpoint", "new one"}) {
       const std::string command = R"({"op":")" + op + R"(","nodes":"all","source":"ran = 1","id":0,"spec":"asp"})";
-      const auto reply = reader.client.control(command, kPatience);
-      REQUIRE(reply);
+      const auto reply = required(reader.client.control(command, kPatience));
       const json result = json::parse(*reply);
       CHECK(result["ok"] == false);
       CHECK(result["code"] == "refused");
       CHECK_THAT(result["message"].get<std::string>(), Contains("'" + op + "'") && Contains("reading token"));
     }
     for (const std::string& hostile : {std::string("[]"), std::string("{"), std::string(size_t{9} << 20, ' ')}) {
-      const auto reply = reader.client.control(hostile, kPatience);
-      REQUIRE(reply);
+      const auto reply = required(reader.client.control(hostile, kPatience));
       CHECK(json::parse(*reply)["ok"] == false);
     }
     CHECK(reader.state()["run"]["paused"] == false);
@@ -141,8 +139,7 @@ TEST_CASE("a reading connection that sends a frame that observers do not send is
         Waiting events;
         Log log(LogLevel::off);
         StreamTransport reader({.token = reading_token("secret word")}, log, events);
-        const auto link = reader.dial(url, kPatience);
-        REQUIRE(link);
+        const auto link = required(reader.dial(url, kPatience));
         CHECK(reader.send_on(*link, make_frame(kind, worker_address(1), dst, 1, "\x01", Blob::copy_of("x"))).ok());
         const double end = run.coordinator->clock.now() + kPatience;
         while (!events.down && run.coordinator->clock.now() < end) std::this_thread::yield();
@@ -162,8 +159,7 @@ TEST_CASE("an observer's malformed frames harm no other observer, and its reques
   Bystander quiet;
   Log log(LogLevel::off);
   StreamTransport rude({}, log, quiet);
-  const auto link = rude.dial(url, kPatience);
-  REQUIRE(link);
+  const auto link = required(rude.dial(url, kPatience));
   for (const Kind kind : {cluster_kind::join, cluster_kind::node_error, cluster_kind::report, cluster_kind::observe,
                           cluster_kind::stop, Kind::test, Kind{0x0301}}) {
     for (const std::string meta : {"", "x", "\xff\xff\xff\xff\xff"}) {
@@ -178,8 +174,7 @@ TEST_CASE("an observer's malformed frames harm no other observer, and its reques
   Client watcher;
   REQUIRE(watcher.client.attach(url, kPatience).ok());
   CHECK(watcher.state()["run"]["size"] == 1);
-  const auto reply = watcher.client.control(R"({"op":"barrier","spec":)" + deep + "}", kPatience);
-  REQUIRE(reply);
+  const auto reply = required(watcher.client.control(R"({"op":"barrier","spec":)" + deep + "}", kPatience));
   CHECK(json::parse(*reply)["ok"] == false);
   CHECK_FALSE(process.cluster->ended());
   rude.close();
@@ -217,8 +212,7 @@ TEST_CASE("an observer with a thousand concurrent requests gets replies, and so 
   } counting;
   Log log(LogLevel::off);
   StreamTransport eager({}, log, counting);
-  const auto link = eager.dial(run.coordinator->cluster->bound_url(), kPatience);
-  REQUIRE(link);
+  const auto link = required(eager.dial(run.coordinator->cluster->bound_url(), kPatience));
   for (uint32_t i = 0; i < 1000; ++i) {
     REQUIRE(eager.send_on(*link, make_frame(cluster_kind::observe, kNoAddress, kNoAddress, i, pack(ObserveMessage{})))
                 .ok());
@@ -262,8 +256,7 @@ TEST_CASE("an observer that does not read its replies is disconnected, and the o
   } deaf;
   Log log(LogLevel::off);
   StreamTransport eager({}, log, deaf);
-  const auto link = eager.dial(url, kPatience);
-  REQUIRE(link);
+  const auto link = required(eager.dial(url, kPatience));
   Client watcher;
   REQUIRE(watcher.client.attach(url, kPatience).ok());
   const std::string command = R"({"op":")" + std::string(100'000, 'x') + R"("})";

@@ -166,8 +166,7 @@ TEST_CASE("an unknown name is an error with that name") {
 }
 
 TEST_CASE("several endpoints are read in their order") {
-  const auto three = parse_endpoints("a:1,[::1]:2,tls+tcp://c:3");
-  REQUIRE(three.ok());
+  const auto three = required(parse_endpoints("a:1,[::1]:2,tls+tcp://c:3"));
   REQUIRE(three->size() == 3);
   CHECK(endpoint_text((*three)[0]) == "a:1");
   CHECK(endpoint_text((*three)[1]) == "[::1]:2");

@@ -5,8 +5,7 @@
 
 TEST_CASE("messages of averaging survive encoding and decoding") {
   const Report report{Report::Kind::sync, 7, true, true, {AveragePattern::pairs, 0.25, 3, 42}};
-  const auto same = unpack<Report>(pack(report));
-  REQUIRE(same.ok());
+  const auto same = required(unpack<Report>(pack(report)));
   CHECK(same->kind == Report::Kind::sync);
   CHECK(same->node == 7);
   CHECK((same->fresh && same->warm));
@@ -14,35 +13,29 @@ TEST_CASE("messages of averaging survive encoding and decoding") {
   CHECK((same->options.interval == 0.25 && same->options.deadline == 3));
   CHECK(same->options.seed == 42);
 
-  const auto open = unpack<RoundOpen>(pack(RoundOpen{9, true, {1, 5}}));
-  REQUIRE(open.ok());
+  const auto open = required(unpack<RoundOpen>(pack(RoundOpen{9, true, {1, 5}})));
   CHECK((open->round == 9 && open->full));
   CHECK(open->nodes == std::vector<NodeId>{1, 5});
 
-  const auto ready = unpack<RoundReady>(pack(RoundReady{9, {{1, true, ""}, {5, false, "no number"}}}));
-  REQUIRE(ready.ok());
+  const auto ready = required(unpack<RoundReady>(pack(RoundReady{9, {{1, true, ""}, {5, false, "no number"}}})));
   REQUIRE(ready->replies.size() == 2);
   CHECK((ready->replies[0].copied && !ready->replies[1].copied));
   CHECK(ready->replies[1].message == "no number");
 
-  const auto go = unpack<RoundGo>(pack(RoundGo{9, AveragePattern::ring, {{1, 0, true}, {5, 2, false}}}));
-  REQUIRE(go.ok());
+  const auto go = required(unpack<RoundGo>(pack(RoundGo{9, AveragePattern::ring, {{1, 0, true}, {5, 2, false}}})));
   CHECK(go->pattern == AveragePattern::ring);
   REQUIRE(go->participants.size() == 2);
   CHECK((go->participants[1].node == 5 && go->participants[1].process == 2));
   CHECK(go->weights() == 1);
 
-  const auto piece = unpack<AveragePiece>(pack(AveragePiece{9, 3, 1, 65536}));
-  REQUIRE(piece.ok());
+  const auto piece = required(unpack<AveragePiece>(pack(AveragePiece{9, 3, 1, 65536})));
   CHECK((piece->round == 9 && piece->source == 3 && piece->segment == 1 && piece->begin == 65536));
 
-  const auto done = unpack<RoundDone>(pack(RoundDone{9, false}));
-  REQUIRE(done.ok());
+  const auto done = required(unpack<RoundDone>(pack(RoundDone{9, false})));
   CHECK((done->round == 9 && !done->ok));
 
   const auto verdict =
-      unpack<RoundVerdict>(pack(RoundVerdict{9, RoundVerdict::Outcome::failed, RoundReason::abort, "why"}));
-  REQUIRE(verdict.ok());
+      required(unpack<RoundVerdict>(pack(RoundVerdict{9, RoundVerdict::Outcome::failed, RoundReason::abort, "why"})));
   CHECK(verdict->outcome == RoundVerdict::Outcome::failed);
   CHECK(verdict->reason == RoundReason::abort);
   CHECK(verdict->message == "why");

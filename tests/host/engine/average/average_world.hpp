@@ -303,8 +303,7 @@ class AverageWorld {
   // ---- expected models ----
 
   void note_copies(const std::string& meta) {
-    const auto ready = unpack<RoundReady>(meta);
-    REQUIRE(ready.ok());
+    const auto ready = required(unpack<RoundReady>(meta));
     for (const RoundReady::Reply& reply : ready->replies) {
       if (!reply.copied) continue;
       Worker& worker = workers_.at(reply.node);
@@ -321,13 +320,11 @@ class AverageWorld {
     }
   }
   void note_participants(const std::string& meta) {
-    const auto go = unpack<RoundGo>(meta);
-    REQUIRE(go.ok());
+    const auto go = required(unpack<RoundGo>(meta));
     go_ = *go;
   }
   void note_verdict(const std::string& meta) {
-    const auto verdict = unpack<RoundVerdict>(meta);
-    REQUIRE(verdict.ok());
+    const auto verdict = required(unpack<RoundVerdict>(meta));
     if (verdict->round == last_verdict_) return;  // the same verdict to another process
     last_verdict_ = verdict->round;
     broken += verdict->outcome == RoundVerdict::Outcome::broken ? 1U : 0U;

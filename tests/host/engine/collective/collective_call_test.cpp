@@ -401,8 +401,7 @@ TEST_CASE("the failure of a rank ends a waiting call") {
 
 TEST_CASE("a join_point message survives encoding, and hostile bytes are refused or harmless") {
   const JoinPoint good{7, 3, 2, 5, {0, 1, 4, 6}, 2};
-  const auto copy = unpack<JoinPoint>(pack(good));
-  REQUIRE(copy.ok());
+  const auto copy = required(unpack<JoinPoint>(pack(good)));
   CHECK(pack(*copy) == pack(good));
   CHECK(copy->ids == good.ids);
   CHECK(copy->late == 2);

@@ -182,8 +182,7 @@ TEST_CASE("a run resumed from a checkpoint gives the same bits as an uninterrupt
     REQUIRE(first.run());
     REQUIRE(checkpointer.flush().ok());
   }
-  const auto loaded = load_newest_checkpoint(scratch.path(), log);
-  REQUIRE(loaded);
+  const auto loaded = required(load_newest_checkpoint(scratch.path(), log));
   REQUIRE(loaded->has_value());
   CHECK((*loaded)->state.updates == 12);
   CHECK((*loaded)->state.clocks == std::map<NodeId, uint64_t>{{0, 4}, {1, 4}, {2, 4}});
@@ -234,8 +233,7 @@ TEST_CASE("a last checkpoint in the middle of a BSP step excludes the pushes tha
     CHECK_FALSE(first.server().last_checkpoint());  // the run is over
     REQUIRE(requested);
   }
-  const auto loaded = load_newest_checkpoint(scratch.path(), log);
-  REQUIRE(loaded);
+  const auto loaded = required(load_newest_checkpoint(scratch.path(), log));
   REQUIRE(loaded->has_value());
   const auto& clocks = (*loaded)->state.clocks;
   const auto [least, most] = std::minmax_element(clocks.begin(), clocks.end(),
@@ -265,8 +263,7 @@ TEST_CASE("a checkpoint has arrays for numpy, named by the keys, and is made at 
   REQUIRE(sim.run());
   sim.settle();
   REQUIRE(checkpointer.flush().ok());
-  const auto arrays = read_npz(scratch / "checkpoint-000000000001" / "values.npz");
-  REQUIRE(arrays);
+  const auto arrays = required(read_npz(scratch / "checkpoint-000000000001" / "values.npz"));
   std::vector<std::string> names;
   for (const NamedArray& named : *arrays) names.push_back(named.name);
   CHECK(std::is_permutation(names.begin(), names.end(),
@@ -329,8 +326,7 @@ TEST_CASE("any changed byte in a checkpoint's state is refused") {
   for (int i = 0; i < 300; ++i) {
     scratch.file("checkpoint-000000000001/state.json", mutate(good, rng));
     (void)read_checkpoint(scratch / "checkpoint-000000000001").ok();  // without the hash check, too, only errors
-    const auto loaded = load_newest_checkpoint(scratch.path(), log);
-    REQUIRE(loaded);
+    const auto loaded = required(load_newest_checkpoint(scratch.path(), log));
     if (slurp(scratch / "checkpoint-000000000001" / "state.json") != good) REQUIRE_FALSE(loaded->has_value());
   }
 }
@@ -349,8 +345,7 @@ TEST_CASE("a checkpoint has the summaries of earlier runs, with the bytes of the
     checkpointer.begin({1, 9, {{0, 3}}, 3, 1});
     checkpointer.add(1, 0, store.snapshot());
   }
-  const auto loaded = load_newest_checkpoint(scratch.path(), log);
-  REQUIRE(loaded);
+  const auto loaded = required(load_newest_checkpoint(scratch.path(), log));
   REQUIRE(*loaded);
   CHECK((*loaded)->finished == std::map<RunId, ParamSummary>{{1, plain}, {2, filtered}});
 }

@@ -22,8 +22,7 @@ struct Recording {
   std::unique_ptr<ParamTrace> trace;
 
   explicit Recording(const ParamTrace::Keys& keys = {}) {
-    auto opened = ParamTrace::open(path, keys, log);
-    REQUIRE(opened.ok());
+    auto opened = required(ParamTrace::open(path, keys, log));
     trace = std::move(*opened);
   }
   std::string text() const { return slurp(path); }
@@ -227,8 +226,7 @@ TEST_CASE("rows are in the file half a second after the first row, at a stop, an
 TEST_CASE("a full disk is logged once and ends the recording") {
   std::vector<std::string> lines;
   Log log(LogLevel::info, [&](const LogLine& line) { lines.push_back(line.words()); });
-  auto trace = ParamTrace::open("/dev/full", {}, log);
-  REQUIRE(trace.ok());
+  auto trace = required(ParamTrace::open("/dev/full", {}, log));
   (*trace)->begin_run({}, 0);
   (*trace)->stop(1);
   for (int i = 0; i < 3; ++i) {
@@ -259,8 +257,7 @@ TEST_CASE("an existing file is emptied and written in place") {
   const std::string path = folder.file("old.csv", std::string(100000, 'x'));
   const std::string other_name = folder / "link.csv";
   REQUIRE(::link(path.c_str(), other_name.c_str()) == 0);
-  auto trace = ParamTrace::open(path, {}, log);
-  REQUIRE(trace.ok());
+  auto trace = required(ParamTrace::open(path, {}, log));
   (*trace)->begin_run({}, 5);
   (*trace)->stop(6);
   CHECK(rows_of(slurp(other_name)).size() == 2);

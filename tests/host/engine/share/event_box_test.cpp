@@ -115,8 +115,7 @@ TEST_CASE("a script that takes its events one by one lets its senders continue")
   EventBox& box = run.events(run.node(1));
   const double deadline = run.node(1).clock().now() + kPatience;
   for (uint32_t i = 0; i < kEvents && run.node(1).clock().now() < deadline;) {
-    const auto event = box.get({});
-    REQUIRE(event.ok());
+    const auto event = required(box.get({}));
     if (!*event) continue;
     REQUIRE(event_number(**event) == i++);
     REQUIRE(box.size() < 2 * EventBox::kWindowEvents);  // bounded

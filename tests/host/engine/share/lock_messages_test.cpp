@@ -27,13 +27,11 @@ Frame with_meta(Frame frame, std::string_view meta) {
 }  // namespace
 
 TEST_CASE("messages about locks survive encoding and decoding") {
-  const auto frame = sample_request().frame(4, 2);
-  REQUIRE(frame.ok());
+  const auto frame = required(sample_request().frame(4, 2));
   CHECK(frame->kind == lock_kind::request);
   CHECK(frame->dst == courier_address(2));
   CHECK(frame->tag == 4);
-  const auto request = read_message<LockRequest>(*frame);
-  REQUIRE(request.ok());
+  const auto request = required(read_message<LockRequest>(*frame));
   CHECK(request->epoch == 7);
   CHECK(request->where == "job.lua:3");
   CHECK(request->keys == sample_request().keys);
@@ -41,11 +39,9 @@ TEST_CASE("messages about locks survive encoding and decoding") {
   CHECK(request->parts[0].part.id == -9);
   CHECK(request->parts[1].owner == 2);
 
-  const auto granted = granted_frame({3, 4}, sample_values());
-  REQUIRE(granted.ok());
+  const auto granted = required(granted_frame({3, 4}, sample_values()));
   CHECK(granted->dst == worker_address(3));
-  const auto values = read_granted(*granted);
-  REQUIRE(values.ok());
+  const auto values = required(read_granted(*granted));
   REQUIRE(values->size() == 3);
   CHECK(values->at(0).body.view() == "first");
   CHECK(values->at(1).body.empty());
@@ -54,10 +50,8 @@ TEST_CASE("messages about locks survive encoding and decoding") {
 
   SharedWrites writes;
   for (uint32_t i = 0; const PackedValue& value : sample_values()) writes.emplace_back(2 * i++, value);
-  const auto released = release_frame(4, 2, writes);
-  REQUIRE(released.ok());
-  const auto back = read_release(*released);
-  REQUIRE(back.ok());
+  const auto released = required(release_frame(4, 2, writes));
+  const auto back = required(read_release(*released));
   REQUIRE(back->size() == 3);
   CHECK(back->at(2).first == 4);
   CHECK(back->at(2).second.body.view() == std::string(100, 'x'));
@@ -71,8 +65,7 @@ TEST_CASE("messages about locks survive encoding and decoding") {
 
 TEST_CASE("the bytes of a single value are not copied into the frame") {
   const Blob body = Blob::copy_of("bytes");
-  const auto granted = granted_frame({3, 4}, {{"h", body}});
-  REQUIRE(granted.ok());
+  const auto granted = required(granted_frame({3, 4}, {{"h", body}}));
   CHECK(read_granted(*granted)->at(0).body.data() == body.data());
 }
 

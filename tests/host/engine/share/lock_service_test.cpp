@@ -103,8 +103,7 @@ TEST_CASE("values under locks at several owners are the newest, and no update is
   });
   CHECK(failures == 0);
   LockClient& locks = run.locks(run.node(2));
-  const auto values = locks.lock(parts({3, 1, 0, 2}));
-  REQUIRE(values.ok());
+  const auto values = required(locks.lock(parts({3, 1, 0, 2})));
   int64_t total = 0;
   for (const PackedValue& value : *values) total += number_of(value);
   CHECK(total == added);
@@ -180,8 +179,7 @@ TEST_CASE("a failed holder releases the lock and leaves the old value") {
   run.lose(2);
   run.run.join();
   CHECK(seen == std::vector<int64_t>{0, 0});
-  const auto values = run.locks(run.node(0)).lock(parts({0, 1}));
-  REQUIRE(values.ok());
+  const auto values = required(run.locks(run.node(0)).lock(parts({0, 1})));
   CHECK(number_of((*values)[0]) == 5);
   CHECK(number_of((*values)[1]) == 6);
 }
@@ -225,8 +223,7 @@ TEST_CASE("values of other sizes, also empty values, can be written") {
   REQUIRE(locks.lock(parts({0, 1})).ok());
   const std::string big(3 << 20, 'b');
   REQUIRE(locks.release({{0, {"big", Blob::copy_of(big)}}, {1, {"empty", Blob()}}}).ok());
-  const auto values = run.locks(run.node(0)).lock(parts({1, 0}));
-  REQUIRE(values.ok());
+  const auto values = required(run.locks(run.node(0)).lock(parts({1, 0})));
   CHECK((*values)[0].head == "empty");
   CHECK((*values)[0].body.empty());
   CHECK((*values)[1].head == "big");

@@ -86,8 +86,7 @@ class LockSchedule {
     std::vector<std::string> keys;
     for (uint64_t left = 1 + rng_.below(3); left > 0; --left) keys.push_back(std::string(1, 'a' + char(rng_.below(5))));
     plain_.acquire(request, {keys.begin(), keys.end()});
-    const auto granted = table_.acquire(request, keys, "job.lua:1");
-    REQUIRE(granted.ok());
+    const auto granted = required(table_.acquire(request, keys, "job.lua:1"));
     if (*granted) notified_.insert({request.node, request.id});
   }
   void give_back(const RequestId& request) {

@@ -37,8 +37,7 @@ TextLines row_texts(RowSource& source) {
 TextLines read_csv_part(const std::filesystem::path& path, uint64_t begin, uint64_t end, const CsvFormat& format = {},
                         const SkipRow& skip = {}) {
   const uint64_t size = std::filesystem::file_size(path);
-  auto input = TextInput::open_part(path, begin, end, size);
-  REQUIRE(input);
+  auto input = required(TextInput::open_part(path, begin, end, size));
   std::unique_ptr<TextInput> start;
   if (begin > 0) start = *TextInput::open_part(path, 0, size, size);
   auto rows = csv_rows(std::move(*input), path.string(), format, std::move(start), skip);

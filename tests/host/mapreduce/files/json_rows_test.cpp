@@ -17,8 +17,7 @@ using TextLines = std::vector<std::string>;
 TextLines read_json_rows(const std::string& text, const SkipRow& skip = {}) {
   const TempDir dir;
   const auto path = dir.write("t.jsonl", text);
-  auto input = TextInput::open_part(path, 0, text.size(), text.size());
-  REQUIRE(input);
+  auto input = required(TextInput::open_part(path, 0, text.size(), text.size()));
   const auto source = json_rows(std::move(*input), "t.jsonl", skip);
   RowBatch batch;
   TextLines rows;

@@ -31,8 +31,7 @@ Status put_text(FileSink& sink, std::string_view text) {
 }
 
 SavedPart write_text_part(const SaveFolder& save, uint32_t part, std::string_view text) {
-  auto sink = FileSink::open(save, part, {});
-  REQUIRE(sink);
+  auto sink = required(FileSink::open(save, part, {}));
   REQUIRE(put_text(**sink, text));
   REQUIRE((*sink)->finish());
   CHECK((*sink)->saved().bytes == text.size() + 1);
@@ -61,8 +60,7 @@ Status replace(const fs::path& target, const std::string& text) {
 
 /// The common content of all parts of the folder.
 std::string content_of(const fs::path& target) {
-  const auto mark = read_mark(target);
-  REQUIRE(mark);
+  const auto mark = required(read_mark(target));
   CHECK(mark->figures.files == kParts);
   const std::string text = read_text(target / "part-00000");
   for (uint32_t i = 1; i < kParts; ++i) CHECK(read_text(target / ("part-0000" + std::to_string(i))) == text);
@@ -100,15 +98,13 @@ bool forbid_exchange() {
 
 TEST_CASE("a save exists when all its parts exist, however often its steps run") {
   const TempDir dir;
-  const auto save = begin_save(dir / "deep/out", false, "one");
-  REQUIRE(save);
+  const auto save = required(begin_save(dir / "deep/out", false, "one"));
   const SavedPart first = write_text_part(*save, 0, "first");
   write_text_part(*save, 1, "lost");  // its worker is suspected; another attempt counts
   const SavedPart second = write_text_part(*save, 1, "second");
   write_text_part(*save, 1, "late");
   {
-    const auto given_up = FileSink::open(*save, 0, {});
-    REQUIRE(given_up);
+    const auto given_up = required(FileSink::open(*save, 0, {}));
     REQUIRE(put_text(**given_up, "half"));
   }
   CHECK_FALSE(fs::exists(dir / "deep/out"));
@@ -116,15 +112,13 @@ TEST_CASE("a save exists when all its parts exist, however often its steps run")
   CHECK_THAT(failure_of(commit_save(*save, {first, {".part-00001-1", 1, 7}})).message,
              Catch::Contains("part-00001-1: 7 bytes were written and No such file"));
   for (int round = 0; round < 2; ++round) {
-    const auto done = commit_save(*save, {first, second});
-    REQUIRE(done);
+    const auto done = required(commit_save(*save, {first, second}));
     CHECK(done->files == 2);
     CHECK(done->rows == 2);
     CHECK(done->bytes == 13);
   }
   // The process with the tasks' reports has failed: the tasks run again, and so does the commit.
-  const auto again = commit_save(*save, {first, write_text_part(*save, 1, "second")});
-  REQUIRE(again);
+  const auto again = required(commit_save(*save, {first, write_text_part(*save, 1, "second")}));
   CHECK(again->bytes == 13);
   CHECK(read_text(dir / "deep/out/part-00001") == "second\n");
   CHECK(names_in(dir / "deep") == std::set<std::string>{"out"});
@@ -133,17 +127,14 @@ TEST_CASE("a save exists when all its parts exist, however often its steps run")
 
 TEST_CASE("a save that begins again is the same save, with the existing parts, also after the commit") {
   const TempDir dir;
-  const auto save = begin_save(dir / "out", false, "one");
-  REQUIRE(save);
+  const auto save = required(begin_save(dir / "out", false, "one"));
   const SavedPart first = write_text_part(*save, 0, "first");
-  const auto again = begin_save(dir / "out", false, "one");
-  REQUIRE(again);
+  const auto again = required(begin_save(dir / "out", false, "one"));
   CHECK(again->target == save->target);
   CHECK(again->staging == save->staging);
   CHECK(again->id == save->id);
   REQUIRE(commit_save(*save, {first, write_text_part(*save, 1, "second")}));
-  const auto late = begin_save(dir / "out", false, "one");
-  REQUIRE(late);
+  const auto late = required(begin_save(dir / "out", false, "one"));
   CHECK(late->staging == save->staging);
   CHECK(names_in(dir.path()) == std::set<std::string>{"out"});
   CHECK_FALSE(begin_save(dir / "out", false, "two"));
@@ -151,27 +142,23 @@ TEST_CASE("a save that begins again is the same save, with the existing parts, a
 
 TEST_CASE("the old folder exists until the new folder replaces it") {
   const TempDir dir;
-  const auto first = begin_save(dir / "out", false, "one");
-  REQUIRE(first);
+  const auto first = required(begin_save(dir / "out", false, "one"));
   REQUIRE(commit_save(*first, {write_text_part(*first, 0, "old"), write_text_part(*first, 1, "old")}));
   CHECK_THAT(begin_save(dir / "out", false, "two").error().message, Catch::Contains("out: exists; overwrite = true"));
-  const auto second = begin_save((dir / "out").string() + "/", true, "two");
-  REQUIRE(second);
+  const auto second = required(begin_save((dir / "out").string() + "/", true, "two"));
   const SavedPart part = write_text_part(*second, 0, "new");
   CHECK(read_text(dir / "out/part-00000") == "old\n");
   REQUIRE(commit_save(*second, {part}));
   CHECK(read_text(dir / "out/part-00000") == "new\n");
   CHECK(names_in(dir / "out") == std::set<std::string>{"_SUCCESS", "part-00000"});
-  const auto third = begin_save(dir / "out", true, "three");
-  REQUIRE(third);
+  const auto third = required(begin_save(dir / "out", true, "three"));
   abandon_save(*third);
   CHECK(names_in(dir.path()) == std::set<std::string>{"out"});
 }
 
 TEST_CASE("a part without its save's folder reports that hosts must share the folder") {
   const TempDir dir;
-  const auto save = begin_save(dir / "out", false, "one");
-  REQUIRE(save);
+  const auto save = required(begin_save(dir / "out", false, "one"));
   abandon_save(*save);
   CHECK_THAT(failure_of(FileSink::open(*save, 0, {})).message,
              Catch::Contains("all hosts have to see the same folder"));
@@ -230,8 +217,7 @@ TEST_CASE("a file system that cannot replace a folder in one step is reported be
 // A node is suspected between any two steps of its commit, and resumes after the others have continued.
 TEST_CASE("a node suspected during its commit does not damage the others' save") {
   const TempDir dir;
-  const auto save = begin_save(dir / "out", true, "one");
-  REQUIRE(save);
+  const auto save = required(begin_save(dir / "out", true, "one"));
   const SavedPart part = write_text_part(*save, 0, "first");
   const fs::path late = save->staging.string() + "-1";  // as the suspected node left it: complete, before the rename
   fs::create_directory(late);

@@ -77,8 +77,7 @@ TEST_CASE("a byte order mark at the front of a file is dropped, once, wherever t
       append(lines, read_text_part(path, cut, text.size(), text.size()));
       CHECK(lines == lines_of(rest));
     }
-    auto whole = TextInput::open_whole(path);
-    REQUIRE(whole);
+    auto whole = required(TextInput::open_whole(path));
     CHECK(read_lines(std::move(*whole)) == lines_of(rest));
   }
 }
@@ -111,12 +110,10 @@ TEST_CASE("a file with another size than planned is an error with both sizes") {
   CHECK_THROWS_WITH(read_text_part(path, 0, 7, 12),
                     Catch::Contains("had 12 bytes when the job was planned and has 13 now"));
   // The file grows or shrinks after it was opened.
-  auto grown = TextInput::open_part(path, 9, 13, 13);
-  REQUIRE(grown);
+  auto grown = required(TextInput::open_part(path, 9, 13, 13));
   std::ofstream(path, std::ios::app) << " and more";
   CHECK_THROWS_WITH(read_lines(std::move(*grown)), Catch::Contains("has 22 now"));
-  auto shrunk = TextInput::open_part(path, 0, 22, 22);
-  REQUIRE(shrunk);
+  auto shrunk = required(TextInput::open_part(path, 0, 22, 22));
   std::filesystem::resize_file(path, 5);
   CHECK_THROWS_WITH(read_lines(std::move(*shrunk)),
                     Catch::Contains("had 22 bytes when the job was planned and has 5 now"));

@@ -38,8 +38,7 @@ TEST_CASE("rows of one, two and three inputs are grouped by key, each input in i
       group[input].push_back(static_cast<double>(n));
     }
     if (input != 1) CHECK(sorter.spilled() == spills);
-    auto rows = sorter.finish();
-    REQUIRE(rows.ok());
+    auto rows = required(sorter.finish());
     sorted.push_back(*std::move(rows));
   }
   RowGroups groups(std::move(sorted));

@@ -67,8 +67,7 @@ TEST_CASE("splitters from samples split rows into ranges of about equal size, al
   }
   std::string splitters;
   for (const Plain& key : chosen(samples, kRanges, order)) RowWriter(splitters).value(key.view());
-  auto ranges = KeyRanges::make(splitters, order);
-  REQUIRE(ranges.ok());
+  auto ranges = required(KeyRanges::make(splitters, order));
   REQUIRE(ranges->ranges() == kRanges);
   std::vector<size_t> sizes(kRanges);
   for (const Plain& key : all) ++sizes[ranges->range_of(key.view())];

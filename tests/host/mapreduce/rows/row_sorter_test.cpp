@@ -87,8 +87,7 @@ TEST_CASE("rows are sorted as by std::stable_sort, in memory and merged from dis
     model.insert(model.end(), rows.begin(), rows.end());
   }
   CHECK(sorter.spilled() == spills);
-  auto sorted = sorter.finish();
-  REQUIRE(sorted.ok());
+  auto sorted = required(sorter.finish());
   CHECK(sorter.rows() == model.size());
   std::stable_sort(model.begin(), model.end(),
                    [&](const PlainRow& a, const PlainRow& b) { return comes_before(a.first, b.first, order); });
@@ -109,8 +108,7 @@ TEST_CASE("more runs than fit in memory are merged in several passes") {
     REQUIRE(sorter.put(block_of(rows)).ok());
     model.insert(model.end(), rows.begin(), rows.end());
   }
-  auto sorted = sorter.finish();
-  REQUIRE(sorted.ok());
+  auto sorted = required(sorter.finish());
   std::stable_sort(model.begin(), model.end(),
                    [](const PlainRow& a, const PlainRow& b) { return a.first.text < b.first.text; });
   CHECK(taken(**sorted, 2) == model);
@@ -124,8 +122,7 @@ TEST_CASE("a sort without rows is empty, also after empty blocks") {
   SorterWorld w(SortOrder::ascending);
   RowSorter sorter(w.options);
   REQUIRE(sorter.put(RowBlock{}).ok());
-  auto sorted = sorter.finish();
-  REQUIRE(sorted.ok());
+  auto sorted = required(sorter.finish());
   CHECK(taken(**sorted, 0).empty());
 }
 

@@ -16,8 +16,7 @@ TEST_CASE("spilled blocks are read back unchanged, compressible or not, in any o
   for (size_t i = 0; i < 60; ++i) blocks.push_back(text_block(rng, rng.below(i < 3 ? 3 : 40000), i % 2 == 0));
   blocks.push_back(text_block(rng, size_t{3} << 20, true));
   for (const auto& block : blocks) {
-    const auto ref = file.append(block);
-    REQUIRE(ref.ok());
+    const auto ref = required(file.append(block));
     CHECK(ref->raw_bytes == block.bytes.size());
     CHECK(ref->rows == block.rows);
     CHECK(ref->stored_bytes <= ref->raw_bytes);
@@ -25,8 +24,7 @@ TEST_CASE("spilled blocks are read back unchanged, compressible or not, in any o
   }
   CHECK(refs.back().stored_bytes < refs.back().raw_bytes / 2);
   for (size_t i = blocks.size(); i-- > 0;) {
-    const auto read = file.read(refs[i]);
-    REQUIRE(read.ok());
+    const auto read = required(file.read(refs[i]));
     CHECK(read->rows == blocks[i].rows);
     CHECK(read->bytes.view() == blocks[i].bytes.view());
   }

@@ -143,8 +143,7 @@ TEST_CASE("rows are ranged by splitters as by std::upper_bound") {
   std::sort(splitters.begin(), splitters.end(), before);
   std::string bytes;
   for (const auto& splitter : splitters) RowWriter(bytes).value(splitter.view());
-  auto ranges = KeyRanges::make(bytes, order);
-  REQUIRE(ranges.ok());
+  auto ranges = required(KeyRanges::make(bytes, order));
   CHECK(ranges->ranges() == count + 1);
   FilledBuckets out(count + 1);
   std::vector<std::vector<PlainRow>> model(count + 1);

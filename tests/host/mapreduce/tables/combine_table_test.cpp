@@ -287,8 +287,7 @@ TEST_CASE("spilled rows of a script are merged with equal keys together, oldest 
   }
   CHECK(table.spilled());
   CHECK(w.budget.peak() < 3 * kLeastMemory);
-  auto merge = table.merge();
-  REQUIRE(merge.ok());
+  auto merge = required(table.merge());
   std::map<Plain, std::string> result;
   RowReader::Row row;
   bool same = false;

@@ -25,8 +25,7 @@ std::vector<PlainRow> all_rows(const BlockStore& store, OutputId id) {
   const auto count = store.blocks(id);
   REQUIRE(count.has_value());
   for (size_t i = 0; i < *count; ++i) {
-    const auto block = store.block(id, i);
-    REQUIRE(block.ok());
+    const auto block = required(store.block(id, i));
     const auto more = rows_of(*block);
     rows.insert(rows.end(), more.begin(), more.end());
   }

@@ -36,8 +36,7 @@ Plan changed(void (*change)(Plan&)) {
 
 TEST_CASE("a plan arrives as it was sent") {
   REQUIRE(sample_plan().check().ok());
-  const auto plan = unpack<Plan>(pack(sample_plan()));
-  REQUIRE(plan.ok());
+  const auto plan = required(unpack<Plan>(pack(sample_plan())));
   CHECK(plan->hash == 0xfeedULL);
   CHECK(plan->forget == std::vector<StageId>{3, 4});
   REQUIRE(plan->stages.size() == 4);

@@ -10,16 +10,14 @@
 namespace {
 
 SaveFolder begun(const Scratch& scratch, const std::string& name = "ck") {
-  auto start = begin_checkpoint(scratch / name, "fingerprint", {}, name + "-id");
-  REQUIRE(start);
+  auto start = required(begin_checkpoint(scratch / name, "fingerprint", {}, name + "-id"));
   REQUIRE_FALSE(start->ready);
   return start->save;
 }
 
 /// Puts the rows one by one, with blocks in between.
 SavedPart write_row_part(const SaveFolder& save, uint32_t part, const std::vector<PlainRow>& rows) {
-  auto sink = RowFileSink::open(save, part, nullptr);
-  REQUIRE(sink);
+  auto sink = required(RowFileSink::open(save, part, nullptr));
   for (const PlainRow& row : rows) {
     const RowValue first = row.first.view();
     const RowValue second = row.second ? row.second->view() : RowValue();
@@ -97,8 +95,7 @@ TEST_CASE("whole blocks go into a part unchanged, in their place among rows") {
    private:
     int given_ = 0;
   };
-  auto sink = RowFileSink::open(save, 0, nullptr);
-  REQUIRE(sink);
+  auto sink = required(RowFileSink::open(save, 0, nullptr));
   const Plain before = Plain::of("before");
   REQUIRE((*sink)->put(before.view(), nullptr));
   Blocks blocks;
