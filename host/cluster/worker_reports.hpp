@@ -16,6 +16,11 @@
 
 namespace actorhost {
 
+/// A node's script raised this error.
+inline Frame error_frame(Address node, const EndMessage& error) {
+  return make_frame(cluster_kind::node_error, node, kNoAddress, 0, pack(error));
+}
+
 class WorkerReports {
  public:
   /// The number of actions that a worker has entered.
@@ -81,10 +86,5 @@ class WorkerReports {
   std::map<NodeId, bool> is_peer_;  // true: this worker is a peer; false: it has left
   std::optional<std::pair<Address, EndMessage>> failure_;
 };
-
-/// A node's script raised this error.
-inline Frame error_frame(Address node, const EndMessage& error) {
-  return make_frame(cluster_kind::node_error, node, kNoAddress, 0, pack(error));
-}
 
 }  // namespace actorhost
