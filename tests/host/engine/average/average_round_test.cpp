@@ -27,6 +27,12 @@ void check_models(const AverageWorld& world) {
   }
 }
 
+void run_and_check(AverageWorld& world) {
+  world.run();
+  REQUIRE(world.all_finished());
+  check_models(world);
+}
+
 /// Checks that all workers hold the same bits after an abort.
 void check_aborts(const AverageWorld& world, int aborts) {
   REQUIRE(world.after_abort.size() == static_cast<size_t>(aborts));
@@ -93,9 +99,7 @@ TEST_CASE("a process that fails at any moment breaks a round for all survivors o
       world.kill_at(rng.uniform() * 0.6, 1 + static_cast<uint32_t>(rng.below(processes - 1)));
     }
     INFO("seed " << seed);
-    world.run();
-    REQUIRE(world.all_finished());
-    check_models(world);
+    run_and_check(world);
     if (!world.after_abort.empty()) check_aborts(world, static_cast<int>(world.after_abort.size()));
   }
 }
@@ -122,9 +126,7 @@ TEST_CASE("a hundred aborts and resumes in a row end with the same bits each tim
   plan.aborts = 100;
   plan.between = 0.02;
   AverageWorld world(plan);
-  world.run();
-  REQUIRE(world.all_finished());
-  check_models(world);
+  run_and_check(world);
   check_aborts(world, 100);
 }
 
@@ -136,9 +138,7 @@ TEST_CASE("rounds continue during a straggler's step, and include it once in eac
   plan.straggler = 80;
   AverageWorld world(plan);
   world.train_until(20);
-  world.run();
-  REQUIRE(world.all_finished());
-  check_models(world);
+  run_and_check(world);
   CHECK(world.applied > 300);  // of the 400 that the time allows; the straggler makes about 25 steps
   CHECK(world.workers().at(0).replica->stats().missed < world.applied / 10);
   const AverageReplica::Stats last = world.workers().at(3).replica->stats();
@@ -153,9 +153,7 @@ TEST_CASE("a late joiner takes over the others' mean and does not change it") {
   plan.workers = {1, 1, 1};
   plan.late = true;
   AverageWorld world(plan);
-  world.run();
-  REQUIRE(world.all_finished());
-  check_models(world);
+  run_and_check(world);
   check_aborts(world, plan.aborts);
 }
 
@@ -167,9 +165,7 @@ TEST_CASE("the warm-up averages after every step, and does not wait for an abort
   plan.between = 0.1;  // less than fifty steps
   plan.aborts = 5;
   AverageWorld world(plan);
-  world.run();
-  REQUIRE(world.all_finished());
-  check_models(world);
+  run_and_check(world);
   check_aborts(world, plan.aborts);
 }
 

@@ -144,8 +144,7 @@ TEST_CASE("a push is in a checkpoint on all shards or on none, also under rules 
   ParamSim sim(options);
   INFO("seed " << seed << ", shards " << options.shards << ", Lua pull " << options.whole);
   count_on_all_shards(sim);
-  REQUIRE(sim.run());
-  check_ok(sim);
+  run_well(sim);
   CHECK(cuts.seen > 5);
 }
 

@@ -28,7 +28,9 @@ struct CounterSim : ParamSim {
   }
 };
 
-inline void check_ok(ParamSim& sim) {
+/// Runs to the end, which must be without an error.
+inline void run_well(ParamSim& sim) {
+  REQUIRE(sim.run());
   INFO((sim.error ? sim.error->message : std::string()));
   REQUIRE_FALSE(sim.error);
   REQUIRE(sim.summary);
