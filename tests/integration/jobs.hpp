@@ -37,7 +37,7 @@ class JobFolder {
 
   /// Starts actorhost.
   Process start(const Words& words) const;
-  /// The same, and waits until it has printed `ready`.
+  /// Starts actorhost, and waits until it has printed `ready`.
   Process start(const Words& words, const std::string& ready) const;
   /// Runs actorhost to its end.
   Finished run(const Words& words, double seconds = 30) const;
@@ -104,7 +104,7 @@ Finished run_at(const std::string& place, const JobFolder& folder, const Words& 
 Finished run_and_kill(const std::string& place, const JobFolder& folder, const Words& words, double seconds,
                       const std::string& name = "stays");
 
-/// A run that has been started at one of `places`.
+/// A started run at one of `places`.
 struct PlacedRun {
   PlacedRun(const JobFolder& folder, const std::string& place, const Words& words);
   std::string describe() const { return hosts ? hosts->describe() : alone->describe(); }

@@ -11,7 +11,7 @@
 
 namespace actorhost {
 
-/// Is in memory if there is a file system for it: thousands of small files take minutes on a busy disk.
+/// A temporary directory, in /dev/shm if it is usable: thousands of small files take minutes on a busy disk.
 struct Scratch : TempDir {
   Scratch() : TempDir(::access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path()) {}
   std::filesystem::path file(const std::string& name, std::string_view bytes) const { return write(name, bytes); }

@@ -28,7 +28,7 @@ struct CounterSim : ParamSim {
   }
 };
 
-/// Runs to the end, which must be without an error.
+/// Runs to the end; the run must have no error.
 inline void run_well(ParamSim& sim) {
   REQUIRE(sim.run());
   INFO((sim.error ? sim.error->message : std::string()));
