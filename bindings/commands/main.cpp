@@ -57,7 +57,7 @@ static int run_agent(const actorhost::RunOptions& options) {
 int main(int argc, char** argv) {
   keep_standard_files();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the file size limit then fails instead of ending the process
-  const std::vector<std::string> args(argv + 1, argv + argc);
+  std::vector<std::string> args(argv + 1, argv + argc);
   if (!args.empty() && actorhost::is_command(args[0])) {
     return actorhost::run_command(args[0], std::vector<std::string>(args.begin() + 1, args.end()));
   }
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   }
   if (command.options.agent) return run_agent(command.options);
   actorhost::HostRuntime::Setup setup;
-  setup.command_line = args;
+  setup.command_line = std::move(args);
   setup.commands = actorhost::command_names();
   if (actorhost::is_console_cluster(command.options.script)) {
     setup.source = actorhost::kConsoleJob;
