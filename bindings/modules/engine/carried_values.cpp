@@ -68,7 +68,11 @@ Result<CarriedValue> carried_value_at(lua_State* L, int index, TensorCopies* cop
   auto encoded = encode_value(L, index, "value");
   if (!encoded) return Error{Code::bad_argument, what + ": " + encoded.error().message};
   LuaValue out{Blob::copy_of(encoded->bytes), {}};
-  each_item(L, -1, [&](int /*i*/) { out.tensors.push_back(carried_tensor_at(L, -1, copies)); });
+  for (uint32_t i = 1; i <= encoded->tensors; ++i) {  // an `encode` hook may have put nil in the array
+    lua_rawgeti(L, -1, static_cast<int>(i));
+    out.tensors.push_back(carried_tensor_at(L, -1, copies));
+    lua_pop(L, 1);
+  }
   lua_pop(L, 1);
   return CarriedValue(std::move(out));
 }

@@ -21,6 +21,7 @@ Value value_at(lua_State* L, int index, const std::string& function) {
     }
     case LUA_TTABLE: {
       std::vector<double> numbers;
+      numbers.reserve(lua_objlen(L, index));
       each_item(L, index, [&](int i) {
         if (lua_type(L, -1) != LUA_TNUMBER) {
           raise_bad_argument(L, -1, (std::to_string(index) + "[" + std::to_string(i) + "]").c_str(),

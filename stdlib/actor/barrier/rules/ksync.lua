@@ -19,7 +19,10 @@ local M = {
 ---@param k integer
 ---@return actor.barrier.Rule
 function M.make(k)
-  return rules.new { watches = "event", run = function(view) return view:passed(view.step) >= math.min(k, view.n) end }
+  return rules.new {
+    watches = "event",
+    run = function(view) return view:passed(view.step) >= (k < view.n and k or view.n) end,
+  }
 end
 
 return M
