@@ -195,7 +195,7 @@ end
 
 -- ---- waits ----
 
-local naming = { "missing:", "waits for ", "waiting for over ", "lost ", "has dropped ", "for a majority" }
+local naming = { "missing:", "waits for ", "waiting for over 10 s for ", "lost ", "has dropped ", "for a majority" }
 
 -- The longest wait of a worker after the first fault. The host's log must report a wait of more than 12 s.
 function Check:waits(story)
