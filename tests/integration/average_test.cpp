@@ -37,7 +37,7 @@ TEST_CASE("a worker that joins a running job adopts the current model, and abort
   const JobFolder folder;
   const std::string peers = GENERATE("all", "ring", "random");
   const Words words = {"-n", "1", "--print", "all", "jobs/average.lua", "worker_that_joins_running_job_takes", peers};
-  for (const Finished& host : run_late(folder, words, "worker 0 averages.")) {
+  for (const Ended& host : run_late(folder, words, "worker 0 averages.")) {
     CHECK_THAT(host.out, Contains("2 workers: 5\n"));
   }
 }

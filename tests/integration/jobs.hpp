@@ -59,6 +59,8 @@ class CertificateFolder : public JobFolder {
 class Ended : public Finished {
  public:
   explicit Ended(Finished run, std::optional<int> wanted = 0);
+  /// noexcept: otherwise a growing vector copies its elements through the constructor above, which checks them again.
+  Ended(Ended&&) noexcept = default;
   /// Waits for the end of several programs, whose exit status must be `wanted` each. The output is that of all.
   Ended(const std::vector<std::reference_wrapper<Process>>& runs, double seconds, std::optional<int> wanted = 0);
 
@@ -122,7 +124,7 @@ Words elastic(const FreePort& port, const std::string& nnodes, const Words& word
 
 /// Runs `words` on a first host of an elastic run, and on `late` more hosts once the first host has printed `ready`.
 /// All must exit with 0. Returns the hosts in the order of their start.
-std::vector<Finished> run_late(const JobFolder& folder, const Words& words, const std::string& ready, size_t late = 1);
+std::vector<Ended> run_late(const JobFolder& folder, const Words& words, const std::string& ready, size_t late = 1);
 
 /// Makes `count` runs at once, for runs that wait more than they compute: `run(i)` makes the i-th on a thread of its
 /// own, so it must not use checks.

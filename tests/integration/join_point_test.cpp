@@ -5,14 +5,16 @@
 
 namespace {
 
-/// Runs a job of jobs/join_point.lua with `late` late hosts; returns the output of all hosts.
-Finished run_join_point(const Words& job, const Words& flags = {"-n", "1"}, size_t late = 1) {
-  Finished all;
-  for (const Finished& host : run_late(JobFolder(), with(with(flags, {"jobs/join_point.lua"}), job), "begun", late)) {
+/// Runs a job of jobs/join_point.lua with `late` late hosts. The output is that of all hosts.
+Ended run_join_point(const Words& job, const Words& flags = {"-n", "1"}, size_t late = 1) {
+  Finished all{0, {}, {}, {}};
+  for (const Ended& host : run_late(JobFolder(), with(with(flags, {"jobs/join_point.lua"}), job), "begun", late)) {
+    if (host.status != 0) all.status = host.status;
     all.out += host.out;
     all.err += host.err;
+    all.description += host.description;
   }
-  return all;
+  return Ended(std::move(all));
 }
 
 }  // namespace
@@ -22,7 +24,8 @@ TEST_CASE("a late joiner is admitted at a join_point and continues with the othe
   const auto [nodes, late, workers] = GENERATE(
       table<std::string, size_t, std::string>({{"1", 2, "3 workers, 2 late\n"}, {"2", 1, "4 workers, 2 late\n"}}));
   const Words flags = with({"-n", nodes}, GENERATE(Words{}, Words{"--isolate"}));
-  CHECK_THAT(run_join_point({"late_joiner_is_admitted_at_join_point"}, flags, late).out, Contains(workers));
+  const Ended run = run_join_point({"late_joiner_is_admitted_at_join_point"}, flags, late);
+  CHECK_THAT(run.out, Contains(workers));
 }
 
 TEST_CASE("any first collective of a late joiner waits for the join_point, and is the next collective of all workers") {
@@ -35,9 +38,9 @@ TEST_CASE("any first collective of a late joiner waits for the join_point, and i
 }
 
 TEST_CASE("a late joiner without a join_point ends with the others") {
-  const Finished got = run_join_point({"late_joiner_without_join_point"});
-  CHECK(got.out == "alone\t1\t1\n");
-  CHECK_THAT(got.err, Contains("rank 1 has joined late: the others have come to the end of their scripts without "
+  const Ended run = run_join_point({"late_joiner_without_join_point"});
+  CHECK(run.out == "alone\t1\t1\n");
+  CHECK_THAT(run.err, Contains("rank 1 has joined late: the others have come to the end of their scripts without "
                                "another collective.join_point()"));
 }
 
@@ -45,7 +48,8 @@ TEST_CASE("actions do not wait for a late joiner that waits for a join_point") {
   // The late joiner waits at its barrier while the others run an action; then it is admitted, and skips that action.
   const std::string action = GENERATE("param", "mapreduce", "iterate");
   INFO(action);
-  CHECK(run_join_point({"actions_do_not_wait_for_late_worker", action}).out == "2\n");
+  const Ended run = run_join_point({"actions_do_not_wait_for_late_worker", action});
+  CHECK(run.out == "2\n");
 }
 
 TEST_CASE("the loss of an admitted late joiner is reported once") {

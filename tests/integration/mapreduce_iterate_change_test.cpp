@@ -12,5 +12,6 @@ TEST_CASE("a host that joins late takes over partitions of an iterate") {
 TEST_CASE("a host that joins within a round works from the next round on, and bsp mixes no rounds") {
   const Words flags = GENERATE(Words{}, Words{"--late"});
   const Words words = with({"-n", "1", "jobs/mapreduce_iterate_change.lua", "host_joins_during_round"}, flags);
-  CHECK_THAT(run_late(JobFolder(), words, "worker 0 works.")[0].out, Contains("of 0: 2, of 1: 2\n"));
+  const auto hosts = run_late(JobFolder(), words, "worker 0 works.");
+  CHECK_THAT(hosts[0].out, Contains("of 0: 2, of 1: 2\n"));
 }
