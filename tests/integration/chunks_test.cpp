@@ -41,8 +41,8 @@ TEST_CASE("a chunk reads and changes a script that waits in an all-reduce, and i
     CHECK_THAT(got.error("rank 0"), Contains("has no parameter server"));
     CHECK(observer.run("answer = 7 return answer", {0}).text("rank 0") == "7");
     CHECK(observer.run("going = false", {2}).ok);
-    CHECK(run.ends_well());
-    CHECK_THAT(run.out(), Contains("sum\t3\t7"));
+    const Ended ended = run.end();
+    CHECK_THAT(ended.out, Contains("sum\t3\t7"));
   }
 }
 
@@ -170,8 +170,8 @@ TEST_CASE("chunks that all nodes run together can call engines, and the next chu
     CHECK(all("actor.param.get('w'):get(1) >= 30").text("rank 1") == "true");
     CHECK(observer.run("actor.rank", {1}).text("rank 1") == "1");
     CHECK(all("require('actor.c.console').finish()").ok);  // the last output of the run arrives
-    CHECK(run.ends_well());
-    CHECK_THAT(run.out(), Contains("waited"));
+    const Ended ended = run.end();
+    CHECK_THAT(ended.out, Contains("waited"));
   }
 }
 
@@ -246,7 +246,7 @@ TEST_CASE("chunks for all nodes end when interrupted at any moment, and the scri
     INFO(got.describe());
     CHECK(got.text("rank 2") == "3");
     CHECK(observer.run("require('actor.c.console').finish()", "spmd").ok);
-    CHECK(run.ends_well());
+    const Ended ended = run.end();
   }
 }
 

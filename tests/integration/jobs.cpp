@@ -179,6 +179,13 @@ PlacedRun::PlacedRun(const JobFolder& folder, const std::string& place, const Wo
   }
 }
 
+Ended PlacedRun::end(double seconds) {
+  if (alone) return Ended({*alone}, seconds);
+  std::vector<std::reference_wrapper<Process>> runs;
+  for (size_t i = 0; i < hosts->size(); ++i) runs.emplace_back((*hosts)[i]);
+  return Ended(runs, seconds);
+}
+
 Words elastic(const FreePort& port, const std::string& nnodes, const Words& words) {
   return with({"--nnodes", nnodes, "--rdzv-endpoint", port.endpoint()}, words);
 }

@@ -110,8 +110,8 @@ Finished run_and_kill(const std::string& place, const JobFolder& folder, const W
 struct PlacedRun {
   PlacedRun(const JobFolder& folder, const std::string& place, const Words& words);
   std::string describe() const { return hosts ? hosts->describe() : alone->describe(); }
-  std::string out() const { return hosts ? hosts->out() : alone->out(); }
-  bool ends_well() { return hosts ? hosts->wait(20) == std::vector<int>{0, 0, 0} : alone->wait(20) == 0; }
+  /// Waits for the end of the run, whose processes must exit with 0.
+  Ended end(double seconds = 20);
   /// The flags of a command that attaches to the run.
   Words attach() const { return hosts ? Words{"--attach", hosts->endpoint()} : Words{}; }
 
