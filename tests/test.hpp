@@ -1,6 +1,9 @@
 #pragma once
 // The prologue of the test programs: Catch2, the headers of the standard library that tests use most, and the names of
 // the project. Benchmarks and fuzzers have no Catch2, so headers that they share with tests cannot include this file.
+//
+// A failed `required` or `failure_of` inside CHECK prints a second message ("Exception translation was disabled ...");
+// the first message is the right one.
 
 #include <algorithm>
 #include <array>
