@@ -8,9 +8,9 @@ TEST_CASE("outputs except kept outputs are forgotten everywhere when all workers
   run_alone(world, 0, 1, iteration(2, 2));
   world.begin(1, 1, iteration(2, 2));
   world.outcome(1);
-  world.finished(0, 1);
+  world.report_finished(0, 1);
   CHECK(world.quiet(data_address(0)));
-  world.finished(1, 1);
+  world.report_finished(1, 1);
   for (const ProcessId process : {0U, 1U}) CHECK(world.forget(process).stages == std::vector<StageId>{2});
   CHECK(world.tracker->actions() == 0);
   // The next action finds the kept outputs.
@@ -29,7 +29,7 @@ TEST_CASE("a worker that begins a later action or fails is through with an actio
     CHECK(world.forget(1).stages == std::vector<StageId>{1, 2});
   }
   SECTION("it has the value from elsewhere") {
-    world.finished(1, 1);
+    world.report_finished(1, 1);
     CHECK(world.forget(1).stages == std::vector<StageId>{1, 2});
   }
   SECTION("it fails") {
@@ -58,7 +58,7 @@ TEST_CASE("one worker's report is enough to forget kept outputs, when all have b
   run_alone(world, 0, 1, iteration(2, 2));
   world.begin(1, 1, iteration(2, 2));
   world.outcome(1);
-  world.finished(0, 1);
+  world.report_finished(0, 1);
   const Plan plain = plan_of({stage_of(9, 1)}, 9);
   Plan unused = plain;
   unused.forget = {1, 77};  // the other has not collected garbage yet
@@ -94,16 +94,16 @@ TEST_CASE("stages in the next action's plan are left to that action") {
   run_alone(world, 0, 1, word_count());
   world.begin(1, 1, word_count());
   world.outcome(1);
-  world.finished(0, 1);
+  world.report_finished(0, 1);
   Plan next = plan_of({stage_of(1, 2, {}, 2), stage_of(2, 2, {wide(1)}), stage_of(3, 2, {narrow(2)})}, 3);
   world.enter(0, 2, next);
-  world.finished(1, 1);  // now all workers are through with the first action
+  world.report_finished(1, 1);  // now all workers are through with the first action
   CHECK(world.quiet(data_address(0)));
   CHECK(world.work(0, 2) == TaskAttemptId{3, 0, 1});
   CHECK(world.work(0, 2) == TaskAttemptId{3, 1, 1});
   world.finish(0, 2);
   world.begin(1, 2, next);
-  world.finished(1, 2);
+  world.report_finished(1, 2);
   CHECK(world.forget(0).stages == std::vector<StageId>{1, 2, 3});
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("a second copy of an output in another process is forgotten there") {
   world.enter({0, 1}, 1, failing);
   CHECK(world.task(0) == TaskAttemptId{1, 0, 1});
   for (uint32_t i = 1; i <= kMaxFailures; ++i) {
-    world.failed(1, 1, world.task(1), "no");
+    world.report_failed(1, 1, world.task(1), "no");
     if (i < kMaxFailures) world.request(1, 1);
   }
   world.finish(1, 1);
@@ -121,9 +121,9 @@ TEST_CASE("a second copy of an output in another process is forgotten there") {
   const Plan next = plan_of({stage_of(1, 1)}, 2);
   world.enter(1, 2, next);
   CHECK(world.task(1) == TaskAttemptId{1, 0, 1});
-  world.done(1, 2, {1, 0, 1});
+  world.report_done(1, 2, {1, 0, 1});
   CHECK(world.outcome(1).ok);
-  world.done(0, 1, {1, 0, 1});
+  world.report_done(0, 1, {1, 0, 1});
   const ForgetOutputs copy = world.forget(0);
   CHECK(copy.stages.empty());
   CHECK(copy.tasks == std::vector<ForgetOutputs::Task>{{1, 0}});
@@ -142,7 +142,7 @@ TEST_CASE("the tracker does not wait for a failed worker: the last worker's fail
   TrackerWorld world({0, 1});
   world.enter(1, 1, word_count());
   world.begin(0, 1, word_count());
-  world.finished(0, 1);
+  world.report_finished(0, 1);
   world.lose(1);
   CHECK(world.tracker->actions() == 0);
 }

@@ -15,14 +15,14 @@ TEST_CASE("a task that fails three times ends the action with its first error") 
   CHECK(world.task(0) == TaskAttemptId{1, 0, 1});
   world.enter(1, 1, plan);
   world.task(1);
-  world.failed(0, 1, {1, 0, 1}, "job.lua:3: first\nand a traceback");
+  world.report_failed(0, 1, {1, 0, 1}, "job.lua:3: first\nand a traceback");
   CHECK(world.logged("stage 1 (stage1), task 1 of 2, failed on rank 0 (worker 0 on host0): job.lua:3: first"));
   CHECK_FALSE(world.logged("traceback"));
   world.request(0, 1);
   CHECK(world.task(0) == TaskAttemptId{1, 0, 2});
   world.fail(0, 1, {1, 0, 2}, "second");
   CHECK(world.task(0) == TaskAttemptId{1, 0, 3});
-  world.failed(0, 1, {1, 0, 3}, "third");
+  world.report_failed(0, 1, {1, 0, 3}, "third");
   for (const NodeId worker : {0U, 1U}) {
     const ActionOutcome outcome = world.outcome(worker);
     CHECK_FALSE(outcome.ok);
@@ -42,7 +42,7 @@ TEST_CASE("failures with the same message cause one warning") {
   world.fail(0, 1, world.task(0), "job.lua:3: the same\nand a traceback");
   CHECK(world.warnings == 1);
   CHECK(world.lines.size() == 2);
-  world.failed(0, 1, world.task(0), "job.lua:4: another");
+  world.report_failed(0, 1, world.task(0), "job.lua:4: another");
   CHECK(world.warnings == 2);
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("a request that crosses an outcome gets no second outcome, and a reque
   const Plan plan = plan_of({stage_of(1, 1)});
   world.enter(0, 1, plan);
   world.begin(1, 1, plan);
-  world.done(0, 1, world.task(0));
+  world.report_done(0, 1, world.task(0));
   world.request(1, 1);
   world.request(0, 1);
   for (const NodeId worker : {0U, 1U}) {
@@ -131,9 +131,9 @@ TEST_CASE("failures of different tasks are not added up") {
   while (world.sent[0].front().kind == mapreduce_kind::task) {
     const TaskAttemptId name = world.task(0);
     if (name.attempt == 3) {
-      world.done(0, 1, name);
+      world.report_done(0, 1, name);
     } else {
-      world.failed(0, 1, name, "now and then");
+      world.report_failed(0, 1, name, "now and then");
     }
     world.request(0, 1);
   }
@@ -164,7 +164,7 @@ TEST_CASE("an output that two workers did not find is made again once, also in t
   const TaskAttemptId second = world.task(1);
   world.fail(0, 1, first, "no such block", {{1, 1, 0}});
   CHECK(world.work(0, 1) == TaskAttemptId{1, 1, 2});
-  world.failed(1, 1, second, "no such block", {{1, 1, 0}});  // this lookup was before the rerun
+  world.report_failed(1, 1, second, "no such block", {{1, 1, 0}});  // this lookup was before the rerun
   CHECK(world.tracker->places().stage(1).complete());
   CHECK(world.work(0, 1) == TaskAttemptId{2, 0, 2});
   CHECK(world.work(0, 1) == TaskAttemptId{2, 1, 2});
@@ -174,7 +174,7 @@ TEST_CASE("an output that two workers did not find is made again once, also in t
 TEST_CASE("a process that serves nothing loses all outputs that the task needs from it") {
   TrackerWorld world({0, 1});
   map_words(world, 0);
-  world.failed(0, 1, world.task(0), "no way there", {{1, kEveryTask, 0}});
+  world.report_failed(0, 1, world.task(0), "no way there", {{1, kEveryTask, 0}});
   CHECK(world.tracker->places().stage(1).present == 0);
 }
 
@@ -186,10 +186,10 @@ TEST_CASE("inputs that are missing repeatedly for long end the action") {
     REQUIRE(rounds++ < 1000);
     const TaskAttemptId name = world.task(0);
     if (name.stage == 1) {
-      world.done(0, 1, name);
+      world.report_done(0, 1, name);
     } else {
       world.now += 0.2;
-      world.failed(0, 1, name, "disk " + std::to_string(rounds) + " is broken", {{1, 0, 0}});
+      world.report_failed(0, 1, name, "disk " + std::to_string(rounds) + " is broken", {{1, 0, 0}});
     }
     world.request(0, 1);
   }
@@ -244,13 +244,13 @@ TEST_CASE("only the needed outputs of a failed process are made again") {
   CHECK(world.work(1, 1) == TaskAttemptId{1, 0, 1});
   CHECK(world.task(1) == TaskAttemptId{1, 1, 1});
   world.enter(0, 1, plan);
-  world.done(1, 1, {1, 1, 1});
+  world.report_done(1, 1, {1, 1, 1});
   CHECK(world.work(0, 1) == TaskAttemptId{2, 0, 1});
   CHECK(world.work(0, 1) == TaskAttemptId{3, 0, 1});
   CHECK(world.work(0, 1) == TaskAttemptId{2, 1, 1});
   CHECK(world.task(0) == TaskAttemptId{3, 1, 1});
   world.lose(1);  // all of stage 1 was there, and no task will read it any more
-  world.done(0, 1, {3, 1, 1});
+  world.report_done(0, 1, {3, 1, 1});
   const ActionOutcome outcome = world.outcome(0);
   CHECK(outcome.ok);
   CHECK(outcome.stages[0].runs == 2);
@@ -279,7 +279,7 @@ TEST_CASE("a result lost before all workers have it is made again for the worker
   world.work(0, 1);
   world.work(1, 1);
   for (const NodeId worker : {0U, 1U, 2U}) CHECK(world.outcome(worker).places == std::vector<ProcessId>{0, 1});
-  world.finished(1, 1);
+  world.report_finished(1, 1);
   SECTION("with its process") { world.lose(1); }
   SECTION("by its disk") {
     TaskFailed lost;

@@ -15,15 +15,15 @@ TEST_CASE("an action runs its stages in turn and all workers receive the places 
   CHECK(second == TaskAttemptId{1, 1, 1});
   world.complete(0, 3, {1, 0, 1});
   CHECK(world.quiet(0));  // a wide stage needs all of the previous stage
-  world.done(1, 3, second);
+  world.report_done(1, 3, second);
   const TaskOrder reduce = world.order(0);
   CHECK(reduce.task == TaskAttemptId{2, 0, 1});
   CHECK(reduce.inputs == std::vector<TaskInput>{{1, TaskInput::Form::wide, {0, 1}}});
   world.request(1, 3);
   CHECK(world.task(1) == TaskAttemptId{2, 1, 1});
-  world.done(1, 3, {2, 1, 1});
+  world.report_done(1, 3, {2, 1, 1});
   world.now += 2;
-  world.done(0, 3, {2, 0, 1});
+  world.report_done(0, 3, {2, 0, 1});
   for (const NodeId worker : {0U, 1U}) {
     const ActionOutcome outcome = world.outcome(worker);
     CHECK(outcome.ok);
@@ -116,7 +116,7 @@ TEST_CASE("stages report their figures, and accumulators are in the order of sta
   world.task(0);
   world.task(1);
   world.now += 1;
-  world.done(1, 1, {1, 1, 1}, report(4, "b"));
+  world.report_done(1, 1, {1, 1, 1}, report(4, "b"));
   world.complete(0, 1, {1, 0, 1}, report(3, "a"));
   world.now += 1;
   CHECK(world.work(0, 1, report(1, "c")).stage == 2);
@@ -159,7 +159,7 @@ TEST_CASE("a late worker receives the outcome of the action at once") {
   world.begin(1, 1, word_count());
   CHECK(world.outcome(1).places == std::vector<ProcessId>{0, 0});
   CHECK(world.quiet(data_address(0)));
-  world.finished(1, 1);
+  world.report_finished(1, 1);
   CHECK(world.forget(0).stages == std::vector<StageId>{1, 2});
 }
 
@@ -204,16 +204,16 @@ TEST_CASE("messages of failed workers and nonsensical messages are ignored") {
   const TaskAttemptId name = world.task(0);
   world.lose(1);
   world.enter(1, 1, word_count());
-  world.send(0, TaskRequest{0}.frame(7));        // of an action that it is not in
-  world.done(0, 1, {name.stage, name.task, 9});  // of another attempt
-  world.done(0, 1, {2, 0, 1});                   // of another task
+  world.send(0, TaskRequest{0}.frame(7));               // of an action that it is not in
+  world.report_done(0, 1, {name.stage, name.task, 9});  // of another attempt
+  world.report_done(0, 1, {2, 0, 1});                   // of another task
   world.send(0, make_frame(Kind::test, 0, 0, 1));
   world.send(kServerBit, finished_frame(1));
   CHECK(world.quiet(0));
   CHECK(world.quiet(1));
   CHECK(world.tracker->places().stage(1).present == 0);
-  world.done(0, 1, name);
-  world.done(0, 1, name);
+  world.report_done(0, 1, name);
+  world.report_done(0, 1, name);
   CHECK(world.tracker->places().stage(1).present == 1);
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("tasks go to the process with their input, and to others when its work
   for (const NodeId worker : {0U, 1U, 0U, 1U}) world.work(worker, 1);
   for (const NodeId worker : {0U, 1U}) {
     CHECK(world.outcome(worker).places == std::vector<ProcessId>{0, 1, 0, 1});
-    world.finished(worker, 1);
+    world.report_finished(worker, 1);
   }
   world.enter({1, 0}, 2, iteration(4, 3));
   CHECK(world.task(1) == TaskAttemptId{3, 1, 1});

@@ -86,31 +86,33 @@ class TrackerWorld {
     begin(worker, action, plan);
     request(worker, action);
   }
+  /// Each worker in turn begins the action and requests a task.
   void enter(std::initializer_list<NodeId> workers, uint32_t action, const Plan& plan) {
     for (const NodeId worker : workers) enter(worker, action, plan);
   }
-  void done(NodeId worker, uint32_t action, const TaskAttemptId& task, const TaskReport& report = {}) {
+  void report_done(NodeId worker, uint32_t action, const TaskAttemptId& task, const TaskReport& report = {}) {
     send(worker, TaskDone{task, report}.frame(action));
   }
-  void failed(NodeId worker, uint32_t action, const TaskAttemptId& task, const std::string& text,
-              std::vector<LostInput> lost = {}, Code code = Code::script) {
+  void report_failed(NodeId worker, uint32_t action, const TaskAttemptId& task, const std::string& text,
+                     std::vector<LostInput> lost = {}, Code code = Code::script) {
     send(worker, TaskFailed{task, {code, text}, std::move(lost)}.frame(action));
   }
-  void finished(NodeId worker, uint32_t action) { send(worker, finished_frame(action)); }
+  void report_finished(NodeId worker, uint32_t action) { send(worker, finished_frame(action)); }
   /// Reports a task, and requests the next task.
   void complete(NodeId worker, uint32_t action, const TaskAttemptId& task, const TaskReport& report = {}) {
-    done(worker, action, task, report);
+    report_done(worker, action, task, report);
     request(worker, action);
   }
+  /// Reports that a task has failed, and requests the next task.
   void fail(NodeId worker, uint32_t action, const TaskAttemptId& task, const std::string& text,
             std::vector<LostInput> lost = {}, Code code = Code::script) {
-    failed(worker, action, task, text, std::move(lost), code);
+    report_failed(worker, action, task, text, std::move(lost), code);
     request(worker, action);
   }
-  /// Reads the outcome of an action, and is through with the action.
+  /// The worker reads the outcome of the action, and reports that it has finished the action.
   void finish(NodeId worker, uint32_t action) {
     outcome(worker);
-    finished(worker, action);
+    report_finished(worker, action);
   }
   void pass(double seconds) {
     now += seconds;
@@ -179,9 +181,10 @@ inline void run_alone(TrackerWorld& world, NodeId worker, uint32_t action, const
   while (world.sent[worker].front().kind == mapreduce_kind::task) world.work(worker, action);
   REQUIRE(world.outcome(worker).ok);
 }
+/// As `run_alone`; then the worker reports that it has finished the action.
 inline void run_through(TrackerWorld& world, NodeId worker, uint32_t action, const Plan& plan) {
   run_alone(world, worker, action, plan);
-  world.finished(worker, action);
+  world.report_finished(worker, action);
 }
 
 /// A worker makes the first stage of `word_count`.
