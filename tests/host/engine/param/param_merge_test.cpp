@@ -17,7 +17,7 @@ TEST_CASE("late pushes are dropped on every shard") {
     return out;
   };
   sim.stop = [](const StopContext& c) { return c.updates >= 100; };
-  run_well(sim);
+  run_without_error(sim);
   CHECK(sim.summary->dropped > 0);
   uint64_t pushes = 0;
   for (const auto& [id, worker] : sim.workers()) pushes += worker.pushes;
@@ -35,7 +35,7 @@ TEST_CASE("a buffer of k merges the mean of k pushes at a time, and the rest at 
     return Entries{{kW, tensor_of<float>({2}), 0}};
   };
   sim.stop = [](const StopContext& c) { return c.updates >= 40; };
-  run_well(sim);
+  run_without_error(sim);
   for (const float value : seen) CHECK(std::fmod(value, 2.F) == 0);  // whole buffers only
   CHECK(floats_in(sim, kW)[0] == Approx(0.5 * double(sim.summary->updates)));
 }
@@ -57,7 +57,7 @@ TEST_CASE("a rule sees the number of buffered pushes") {
   options.run.merge = {MergePolicy::Kind::buffer, 0, 4, 1};
   CounterSim sim(options);
   sim.stop = [](const StopContext& c) { return c.updates >= 40; };
-  run_well(sim);
+  run_without_error(sim);
   for (const uint32_t count : {0U, 1U, 2U, 3U}) CHECK(std::count(buffered.begin(), buffered.end(), count) > 3);
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("the mean of each step's pushes is one step of the optimiser, on any n
       return Entries{{kW, tensor_of<float>({static_cast<float>(worker.id)}), 0}};  // 0, 1 and 2: their mean is 1
     };
     sim.stop = [](const StopContext& c) { return c.step >= 3; };
-    run_well(sim);
+    run_without_error(sim);
     CHECK(sim.summary->updates == 9);
     CHECK(floats_in(sim, kW)[0] == Approx(-(1 + 1.9 + 2.71)));
   }
@@ -84,7 +84,7 @@ TEST_CASE("a stale push is scaled by its staleness") {
   options.run.merge = {MergePolicy::Kind::scale, 0, 1, 1};
   CounterSim sim(options);
   sim.stop = [](const StopContext& c) { return c.updates >= 60; };
-  run_well(sim);
+  run_without_error(sim);
   CHECK(floats_in(sim, kW)[0] < float(sim.summary->updates));
   CHECK(floats_in(sim, kW)[0] > 0.2F * float(sim.summary->updates));
 }

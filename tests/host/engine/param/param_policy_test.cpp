@@ -33,7 +33,7 @@ TEST_CASE("under BSP any timing and any number of shards give the same bits") {
           return Entries{{kW, tensor_of(w), 0}};
         };
         sim.stop = [](const StopContext& c) { return c.step >= 2; };
-        run_well(sim);
+        run_without_error(sim);
         const std::vector<float> got = floats_in(sim, kW);
         if (expected.empty()) expected = got;
         REQUIRE(got.size() == n);
@@ -46,7 +46,7 @@ TEST_CASE("under BSP any timing and any number of shards give the same bits") {
 TEST_CASE("the summary is the same for all workers and counts the merged pushes") {
   CounterSim sim({.workers = 3});
   sim.stop = [](const StopContext& c) { return c.updates >= 10; };
-  run_well(sim);
+  run_without_error(sim);
   CHECK(sim.summary->updates == 12);
   CHECK(sim.summary->steps == 4);
   CHECK(sim.summary->reason == "stop");
@@ -75,7 +75,7 @@ TEST_CASE("a run ends when its seconds are over, and later pushes are counted bu
   sim.stop = [](const StopContext&) { return false; };
   uint64_t before = 0;  // complete pushes when the time is over
   sim.at(29.999, [&] { before = sim.server().controller()->updates(); });
-  run_well(sim);
+  run_without_error(sim);
   REQUIRE(sim.settle());
   CHECK(sim.summary->reason == "seconds");
   CHECK(sim.summary->seconds == Approx(30).margin(0.1));
@@ -94,7 +94,7 @@ TEST_CASE("a wait of over 10 s is logged once, with the waiting workers and the 
   sim.schedule = [](const std::vector<NodeId>& ids) { return fetch_for(ids, kW); };
   sim.extra_compute = [](NodeId id, uint64_t step) { return id == 1 && step == 2 ? 35.0 : 0; };
   sim.stop = [](const StopContext& c) { return c.step >= 4 || c.updates >= 40; };
-  run_well(sim);
+  run_without_error(sim);
   std::vector<std::string> logged;
   for (const std::string& line : sim.log_lines) {
     if (line.find(" for over 10 s") != std::string::npos) logged.push_back(line);
@@ -109,7 +109,7 @@ TEST_CASE("a wait of over 10 s is logged once, with the waiting workers and the 
 TEST_CASE("the log names a worker that has not reached the run while others wait for it") {
   CounterSim sim({.mean_compute = 0.1, .absent_worker = 2});
   sim.at(30, [&] { sim.kill(2); });
-  run_well(sim);
+  run_without_error(sim);
   const auto logged = std::find_if(sim.log_lines.begin(), sim.log_lines.end(), [](const std::string& line) {
     return line.find(" for over 10 s: worker 2 has not reached param.run") != std::string::npos;
   });
@@ -129,7 +129,7 @@ TEST_CASE("a worker without an entry is parked, delays no worker and is offered 
       return tasks;
     };
     sim.stop = [](const StopContext& c) { return c.step >= 8; };
-    run_well(sim);
+    run_without_error(sim);
     CHECK(sim.workers().at(1).pushes >= 1);
     CHECK(sim.workers().at(1).pushes < sim.workers().at(0).pushes);
     CHECK(*sim.workers().at(1).first_clock > 0);  // it began at the others' clock
@@ -195,7 +195,7 @@ TEST_CASE("a failed worker's task is returned and can be given to another worker
       return Entries{{kW, tensor_of(done), 0}};
     };
     sim.stop = [&](const StopContext& c) { return todo.empty() && c.updates >= 20; };
-    run_well(sim);
+    run_without_error(sim);
     CHECK(values_of<double>(std::get<ParamTensor>(sim.value(kW))) == std::vector<double>(20, 1.0));
     CHECK(handed_back <= 2);
   }
@@ -232,7 +232,7 @@ TEST_CASE("the rule can be swapped during a run, and no push is lost or merged t
       if (s.now() > 8 && s.now() < 16) spread = std::max(spread, progress.max() - progress.min());
     };
     sim.stop = [&](const StopContext& c) { return c.seconds > 40; };
-    run_well(sim);
+    run_without_error(sim);
     uint64_t pushes = 0;
     for (const auto& [id, worker] : sim.workers()) pushes += worker.pushes;
     CHECK(sim.summary->updates == pushes);
@@ -288,7 +288,7 @@ TEST_CASE("a Lua pull gets whole values in (step, worker) order under BSP, and i
       return out;
     };
     sim.stop = [](const StopContext& c) { return c.step >= 4; };
-    run_well(sim);
+    run_without_error(sim);
     CHECK(sim.summary->updates == 12);
     CHECK(floats_in(sim, kW) == std::vector<float>(n, 12));
   }
@@ -315,7 +315,7 @@ TEST_CASE("pushes with infinite values are counted, or refused before they are s
     if (worker.id == 2 && task.step == 1) std::fill(update.begin(), update.end(), INFINITY);
     return Entries{{kW, tensor_of(update), 0}};
   };
-  run_well(sim);
+  run_without_error(sim);
   CHECK(sim.summary->non_finite == 1);
   CHECK(std::any_of(sim.log_lines.begin(), sim.log_lines.end(), [](const std::string& line) {
     return line.find("step 2 of worker 2") != std::string::npos && line.find("\"w\"") != std::string::npos;
@@ -339,6 +339,6 @@ TEST_CASE("workers may choose their keys themselves") {
     CHECK(task.entries.empty());
     return Entries{{kW, tensor_of<float>({1}), 0}};
   };
-  run_well(sim);
+  run_without_error(sim);
   CHECK(floats_in(sim, kW)[0] == float(sim.summary->updates));
 }
