@@ -46,7 +46,7 @@ class CoordinatorWorld : public CoordinatorOutput {
   void pass(double seconds);
   /// All processes but `silent` have sent frames until now.
   void record_heartbeats(const std::set<ProcessId>& silent = {});
-  /// All processes but `silent` send frames, and `seconds` pass; `times` times.
+  /// Repeats `times` times: all processes but `silent` send frames, and `seconds` pass.
   void beat(double seconds, int times = 1, const std::set<ProcessId>& silent = {});
 
   /// Each process except `mute` replies to the renewals and accepts the proposals that it has received.

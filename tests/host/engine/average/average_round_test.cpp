@@ -27,6 +27,7 @@ void check_models(const AverageWorld& world) {
   }
 }
 
+/// Runs until all workers have finished, and checks their models.
 void run_and_check(AverageWorld& world) {
   world.run();
   REQUIRE(world.all_finished());
