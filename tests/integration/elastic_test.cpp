@@ -6,7 +6,7 @@
 TEST_CASE("hosts that join late get work") {
   const JobFolder folder;
   const FreePort port;
-  const Words words = elastic(port, "1:3", {"-n", "1", "jobs/elastic.lua", "--workers", "3"});
+  const Words words = elastic_words(port, "1:3", {"-n", "1", "jobs/elastic.lua", "--workers", "3"});
   Process first = folder.start(words, "worker 0 works.");
   Process second = folder.start(words, "worker 1 works.");
   Process third = folder.start(words);
@@ -19,7 +19,7 @@ TEST_CASE("hosts that join late get work") {
 TEST_CASE("a host may leave an elastic run and another host join, under a new id") {
   const JobFolder folder;
   const FreePort port;
-  const Words words = elastic(port, "1:3", {"-n", "1", "jobs/elastic.lua", "--workers", "100"});
+  const Words words = elastic_words(port, "1:3", {"-n", "1", "jobs/elastic.lua", "--workers", "100"});
   Process first = folder.start(words, "worker 0 works.");
   Process second = folder.start(words, "worker 1 works.");
   second.signal(SIGKILL);
@@ -37,8 +37,8 @@ TEST_CASE("late_join runs elastically and counts the late worker's updates") {
   // On a busy machine the second host may not join in time: then the test retries with more time.
   for (const char* seconds : {"1.5", "8", "40"}) {
     const FreePort port;
-    const Words words =
-        elastic(port, "1:3", {"-n", "1", (source_dir() / "examples/late_join.lua").string(), "--seconds", seconds});
+    const Words words = elastic_words(
+        port, "1:3", {"-n", "1", (source_dir() / "examples/late_join.lua").string(), "--seconds", seconds});
     Process first = folder.start(words, "info] seed");
     Process second = folder.start(words);
     CHECK(first.wait(30) == 0);
@@ -54,7 +54,7 @@ TEST_CASE("late_join runs elastically and counts the late worker's updates") {
 TEST_CASE("a fourth host of 1:3 is refused") {
   const JobFolder folder;
   const FreePort port;
-  const Words words = elastic(port, "1:3", {"-n", "1", "jobs/elastic.lua", "--workers", "100"});
+  const Words words = elastic_words(port, "1:3", {"-n", "1", "jobs/elastic.lua", "--workers", "100"});
   std::vector<Process> hosts;
   for (int i = 0; i < 3; ++i) {
     hosts.push_back(folder.start(words));

@@ -186,13 +186,13 @@ Ended PlacedRun::end(double seconds) {
   return Ended(runs, seconds);
 }
 
-Words elastic(const FreePort& port, const std::string& nnodes, const Words& words) {
+Words elastic_words(const FreePort& port, const std::string& nnodes, const Words& words) {
   return with({"--nnodes", nnodes, "--rdzv-endpoint", port.endpoint()}, words);
 }
 
 std::vector<Ended> run_late(const JobFolder& folder, const Words& words, const std::string& ready, size_t late) {
   const FreePort port;
-  const Words all = elastic(port, "1:" + std::to_string(late + 1), words);
+  const Words all = elastic_words(port, "1:" + std::to_string(late + 1), words);
   std::vector<Process> hosts;
   hosts.push_back(folder.start(all, ready));
   for (size_t i = 0; i < late; ++i) hosts.push_back(folder.start(all));

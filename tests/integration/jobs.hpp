@@ -119,8 +119,8 @@ struct PlacedRun {
   std::unique_ptr<Process> alone;  // at other places
 };
 
-/// `words` after the flags of a host of an elastic run: `--nnodes`, and `--rdzv-endpoint` at `port`.
-Words elastic(const FreePort& port, const std::string& nnodes, const Words& words);
+/// Puts `--nnodes` and `--rdzv-endpoint` in front of `words`.
+Words elastic_words(const FreePort& port, const std::string& nnodes, const Words& words);
 
 /// Runs `words` on a first host of an elastic run, and on `late` more hosts once the first host has printed `ready`.
 /// All must exit with 0. Returns the hosts in the order of their start.

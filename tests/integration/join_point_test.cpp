@@ -56,7 +56,7 @@ TEST_CASE("the loss of an admitted late joiner is reported once") {
   const JobFolder folder;
   const FreePort port;
   const Words words =
-      elastic(port, "1:2", {"-n", "1", "jobs/join_point.lua", "late_worker_that_is_let_in_and_lost_is"});
+      elastic_words(port, "1:2", {"-n", "1", "jobs/join_point.lua", "late_worker_that_is_let_in_and_lost_is"});
   Process first = folder.start(words, "begun");
   Process second = folder.start(words);
   CHECK(first.wait(30) == 0);
@@ -69,7 +69,7 @@ TEST_CASE("a late joiner that is lost while it waits is not admitted") {
   const JobFolder folder;
   const FreePort port;
   const Words words =
-      elastic(port, "1:2", {"-n", "1", "jobs/join_point.lua", "late_worker_that_is_lost_while_it_waits"});
+      elastic_words(port, "1:2", {"-n", "1", "jobs/join_point.lua", "late_worker_that_is_lost_while_it_waits"});
   Process first = folder.start(words, "begun");
   Process second = folder.start(words, "has joined late");
   REQUIRE(first.wait_for_output("rank 0: seen", 20));
@@ -82,7 +82,7 @@ TEST_CASE("elastic_training admits late hosts and continues when a host leaves")
   const JobFolder folder;
   const FreePort port;
   // Enough steps that the job outlasts all events of the test.
-  const Words words = elastic(
+  const Words words = elastic_words(
       port, "1:3", {"-n", "1", (source_dir() / "examples/elastic_training.lua").string(), "--steps", "1000000000"});
   Process first = folder.start(words, "1 workers from step 0");
   Process second = folder.start(words);

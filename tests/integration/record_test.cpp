@@ -150,7 +150,7 @@ TEST_CASE("a late joiner is in the trace from then on, at the step of the slowes
   const FreePort port;
   const Words record = {"-n", "1", "--inject", "delay=const(0.01)", "--record", "trace.csv"};
   const Words job = with(record, {"jobs/record.lua", "job", "--steps", "0", "--until_worker", "1"});
-  const Words words = elastic(port, "1:2", job);
+  const Words words = elastic_words(port, "1:2", job);
   Process first = folder.start(words, "worker 0 works.");
   folder.await("step,0,10,");
   Process second = folder.start(words);

@@ -143,7 +143,7 @@ TEST_CASE("only the straggler that --inject slows by sleeping is marked") {
 TEST_CASE("a late joiner has the same number of collectives as the others, so no worker waits for it") {
   const JobFolder folder;
   const FreePort port;
-  const Words words = elastic(port, "1:2", {"-n", "1", "jobs/status.lua", "late", "done"});
+  const Words words = elastic_words(port, "1:2", {"-n", "1", "jobs/status.lua", "late", "done"});
   Process first = folder.start(words);
   INFO(first.describe());
   REQUIRE(first.wait_for_output("begun", 20));
