@@ -11,18 +11,18 @@ Ended run_peers(const std::string& place, const Words& job, const Words& flags =
   return Ended(run_at(place, JobFolder(), with(with(flags, {"jobs/peer_run.lua"}), job)));
 }
 
-/// Kills a host of three once each has logged `moment`; the others must exit with 0 and log `done`.
-void check_killed(const Words& job, size_t dead, const std::string& moment, const std::string& done) {
+/// Kills host `dead` of three once each has logged `kill_after`; the others must exit with 0 and log `last_log`.
+void kill_and_check_others(const Words& job, size_t dead, const std::string& kill_after, const std::string& last_log) {
   const JobFolder folder;
   Hosts hosts(folder, 3, with({"-n", "1"}, job));
-  for (size_t i = 0; i < 3; ++i) REQUIRE(hosts[i].wait_for_output(moment, 20));
+  for (size_t i = 0; i < 3; ++i) REQUIRE(hosts[i].wait_for_output(kill_after, 20));
   hosts[dead].signal(SIGKILL);
   for (size_t i = 0; i < 3; ++i) {
     if (i == dead) continue;
     const auto status = hosts[i].wait(30);
     INFO(job.back() << ", host " << dead << " is killed\n" << hosts.describe());
     CHECK(status == 0);
-    CHECK_THAT(hosts[i].err(), Contains(done));
+    CHECK_THAT(hosts[i].err(), Contains(last_log));
   }
 }
 
@@ -137,14 +137,14 @@ TEST_CASE("the console swaps the rule of peers during a run") {
 TEST_CASE("a peer run continues when any host is killed, even the coordinator, and no update of the others is lost") {
   const std::string rule = GENERATE(as<std::string>(), "bsp", "asp", "pbsp:2@sticky");
   const size_t dead = GENERATE(size_t{0}, size_t{2});
-  check_killed({"jobs/peer_run.lua", "killed", rule}, dead, "has come to step 20",
-               "steps 150 updates 300, and all counts are right.");
+  kill_and_check_others({"jobs/peer_run.lua", "killed", rule}, dead, "has come to step 20",
+                        "steps 150 updates 300, and all counts are right.");
 }
 
 TEST_CASE("an update of a large tensor is whole or absent when its host is killed within the push") {
   const std::string rule = GENERATE(as<std::string>(), "bsp", "asp", "ssp:2");
   const size_t dead = GENERATE(size_t{0}, size_t{2});
-  check_killed({"jobs/peer_halves.lua", rule}, dead, "has come to step 4", "and all updates are whole.");
+  kill_and_check_others({"jobs/peer_halves.lua", rule}, dead, "has come to step 4", "and all updates are whole.");
 }
 
 TEST_CASE("keys survive as many simultaneous deaths as they have further copies") {
