@@ -126,13 +126,13 @@ TEST_CASE("a wait runs a chunk that waits itself, and loses no frame") {
   WaitingRunner runner(node);
   ChunkScheduler& scheduler = process.cluster->chunks();
   const auto send = [&](uint32_t tag) {
-    REQUIRE(node.port().send(make_frame(Kind::test, kNoAddress, node.address(), tag)).ok());
+    return node.port().send(make_frame(Kind::test, kNoAddress, node.address(), tag));
   };
   const auto tagged = [](uint32_t tag) {
     return [tag](const Frame& frame) { return frame.kind == Kind::test && frame.tag == tag; };
   };
-  send(1);  // the outer wait's frame arrives before the inner wait's
-  send(7);
+  REQUIRE(send(1).ok());  // the outer wait's frame arrives before the inner wait's
+  REQUIRE(send(7).ok());
   REQUIRE(scheduler.take(request_frame(request_of(1, false, {0}), "")).ok());
   REQUIRE(node.receive(tagged(1), {}, "outer", process.clock.now() + kPatience).ok());
   if (runner.runs == 0) CHECK(node.run_chunks().ok());
@@ -148,18 +148,20 @@ TEST_CASE("a wait runs a chunk that waits itself, and loses no frame") {
     CHECK(node.receive(tagged(9), {}, "nothing", process.clock.now() + 0.01).error().code == Code::timeout);
   }
   CHECK(runner.runs == 1);
-  send(7);
+  REQUIRE(send(7).ok());
   std::vector<Frame> none;
   CHECK(node.receive_some(tagged(9), kForever, none).ok());  // returns, since conditions may have changed
   CHECK((runner.runs == 2 && none.empty()));
 
   REQUIRE(scheduler.take(make_frame(console_kind::hold, 0, 0, 0, pack(ConsoleHold{true}))).ok());
+  Status sent;
   std::thread other([&] {
-    send(5);
+    sent = send(5);
     (void)scheduler.take(make_frame(console_kind::hold, 0, 0, 0, pack(ConsoleHold{false})));
   });
   CHECK(node.run_chunks().ok());
   other.join();
+  CHECK(sent.ok());
   CHECK(node.receive(tagged(5), {}, "kept", process.clock.now() + kPatience).ok());
 }
 
