@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "host/base/names.hpp"
+
 namespace actorhost {
 
 namespace {
