@@ -1,6 +1,7 @@
 #pragma once
-// A terminal prompt over libedit, which is loaded for the first editor. One editor per process, used by one thread.
-// While the prompt waits for a key it polls `idle`, so that output of others appears above the input line.
+// A terminal prompt over libedit (LineEditor), and the stored lines of prompt sessions (HistoryFile). The first editor
+// loads libedit. A process has one LineEditor, used by one thread. While the prompt waits for a key it polls `idle`, so
+// that output of others appears above the input line.
 
 #include <cstdio>
 #include <functional>

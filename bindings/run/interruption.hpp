@@ -1,6 +1,7 @@
 #pragma once
-// How a signal ends a run: at once, or after a last checkpoint, or with the process. The host runtime owns it; `watch`
-// runs on a thread of its own, the other functions are thread-safe.
+// How a signal ends a run: at once, or after a last checkpoint, or with the process; and the
+// parts of the run that a signal reaches (RunParts). HostRuntime owns both. `Interruption::watch` runs on a thread of
+// its own; the other functions are thread-safe.
 
 #include <atomic>
 #include <condition_variable>

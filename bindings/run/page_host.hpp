@@ -1,6 +1,7 @@
 #pragma once
-// Serves the observers of a run on its coordinator: the page, /metrics and the recorder of states, over the cluster's
-// state. HostRuntime makes it if a flag requests one of them, and destroys it before the cluster.
+// A process's sections of the state for observers (add_sections); and PageHost, which serves the observers of a run on
+// its coordinator: the page, /metrics and the recorder of states, over the cluster's state. HostRuntime makes a
+// PageHost if a flag requests one of them, and destroys it before the cluster.
 
 #include <memory>
 #include <string>

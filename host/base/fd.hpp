@@ -34,7 +34,7 @@ class Fd {
   int get() const noexcept { return fd_; }
   bool valid() const noexcept { return fd_ >= 0; }
   int release() noexcept { return std::exchange(fd_, -1); }
-  /// Closes now; an error of close(2) is reported as an error of writing `path`.
+  /// Closes now. If close(2) fails, the error names `path`.
   Status close(const std::string& path) {
     if (valid() && ::close(release()) != 0 && errno != EINTR) return file_error(path, "closing", errno);
     return {};

@@ -16,7 +16,7 @@
 
 namespace actorhost {
 
-/// A node's script raised this error.
+/// The frame that reports an error of a node's script.
 inline Frame error_frame(Address node, const EndMessage& error) {
   return make_frame(cluster_kind::node_error, node, kNoAddress, 0, pack(error));
 }

@@ -157,7 +157,7 @@ class StreamTransport final : public Transport {
   std::atomic<uint64_t> dropped_{0};
   std::atomic<bool> closing_{false};
 
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // guards the members below but for `closed_once_`
   std::condition_variable changed_;
   LinkId last_link_ = 0;
   std::unordered_map<LinkId, Connection> connections_;

@@ -1,5 +1,6 @@
 #pragma once
-// The functions behind ffi_tensor.h for one Lua state, and the C++ side of its structs. On the Vm's thread.
+// The functions behind ffi_tensor.h, for one Lua state and on the Vm's thread; the functions behind ffi_linalg.h, which
+// have no state; and the C++ side of their structs.
 
 #include <memory>
 

@@ -52,7 +52,7 @@ class Digest {
   uint64_t value_ = 0;
 };
 
-// The number of values that these pieces and values make up.
+// The number of values in the entries. The pieces of a tensor count once.
 uint32_t count_values(const std::vector<ParamEntry>& entries) {
   return static_cast<uint32_t>(std::count_if(entries.begin(), entries.end(), [](const ParamEntry& entry) {
     const auto* tensor = std::get_if<ParamTensor>(&entry.value);

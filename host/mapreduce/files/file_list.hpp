@@ -17,9 +17,9 @@ struct InputFile {
 };
 
 /// `path` is a file, a folder or a pattern (glob_files). A folder gives its direct files in order of names, except
-/// hidden files and names that begin with "_". A pattern gives each matching file once, in order of paths. A choice of
-/// its braces without wildcards must exist, and may be a folder. Code::bad_argument when nothing is found (except in a
-/// folder that a save has made) or a file cannot be read.
+/// hidden files and names that begin with "_". A pattern gives each matching file once, in order of paths. If a
+/// choice of its braces has no wildcards, the path must exist, and may be a folder. Code::bad_argument when nothing is
+/// found (except in a folder that a save has made) or a file cannot be read.
 Result<std::vector<InputFile>> find_input_files(const std::string& path);
 
 // ---- patterns: glob.cpp ----

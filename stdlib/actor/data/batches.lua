@@ -50,8 +50,8 @@ local function new_positions(count)
   return positions
 end
 
--- `count` of the n samples from place `first` (from 1) in the order of the set, or with a seed in the random order of
--- that epoch; as positions of a larger set, if `of` has them.
+-- The positions of `count` of the n samples, from place `first` (from 1): in the order of the set, or with a seed in
+-- the random order of `epoch`. If `of` is given, the positions are those of a larger set.
 local function part_of(n, of, seed, epoch, first, count)
   local out = new_positions(count)
   if seed and count > 0 then

@@ -21,7 +21,7 @@ local function samples_of(source, fn)
   return n
 end
 
--- Uses epoch 0: batches use epochs from 1, so their orders differ.
+-- Parts use epoch 0 and batches use epochs from 1, so their orders differ.
 local function part(n, of, seed, first, count) return planning.part_of(n, of, seed, 0, first, count) end
 
 local function check_seed(seed, fn)

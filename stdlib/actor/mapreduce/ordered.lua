@@ -56,8 +56,8 @@ local function read_boxes(source)
   return out, n
 end
 
--- A stage of two tasks; the second reads bucket 1 of all tasks of the stages in `needs`. `carry` returns the value for
--- each later task, and the number of these values.
+-- A stage of two tasks; the second reads bucket 1 of all tasks of the stages in `needs`. `carry` returns an array
+-- with a value for each task of the next stage, and the length of the array.
 local function plan_carry(planner, dataset, needs, carry)
   local function program(stage)
     return function(task)
