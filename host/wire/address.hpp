@@ -40,14 +40,14 @@ constexpr bool is_courier(Address a) noexcept { return (a & kKindBits) == kCouri
 constexpr bool is_of_process(Address a) noexcept { return is_service(a) || is_data(a) || is_courier(a); }
 constexpr uint32_t address_index(Address a) noexcept { return a & kAddressMask; }
 
-/// "worker 3", "server 0", "host 1", "data 1", "courier 1"; "nobody" for an address of no kind.
+/// "worker 3", "server 0", "host 1", "data 1", "courier 1"; "no node" for an address of no kind.
 inline std::string address_name(Address address) {
   const std::string index = std::to_string(address_index(address));
   if (is_service(address)) return "host " + index;
   if (is_data(address)) return "data " + index;
   if (is_courier(address)) return "courier " + index;
   if (is_server(address)) return "server " + index;
-  return is_worker(address) ? "worker " + index : "nobody";
+  return is_worker(address) ? "worker " + index : "no node";
 }
 
 }  // namespace actorhost

@@ -106,8 +106,8 @@ TEST_CASE("an address has a name") {
   CHECK(address_name(service_address(1)) == "host 1");
   CHECK(address_name(data_address(1)) == "data 1");
   CHECK(address_name(courier_address(1)) == "courier 1");
-  CHECK(address_name(kNoAddress) == "nobody");
-  CHECK(address_name(kExtensionBit) == "nobody");
+  CHECK(address_name(kNoAddress) == "no node");
+  CHECK(address_name(kExtensionBit) == "no node");
   CHECK(address_index(service_address(77)) == 77);
   CHECK(address_index(data_address(77)) == 77);
   CHECK(address_index(courier_address(77)) == 77);
