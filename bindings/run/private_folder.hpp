@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "host/base/fd.hpp"
 #include "host/base/result.hpp"
-#include "host/data/file/files.hpp"
 
 namespace actorhost {
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/data/file/files.hpp"
 #include "host/data/file/manifest.hpp"
 
 namespace actorhost {

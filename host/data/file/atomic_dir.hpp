@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "host/base/fd.hpp"
 #include "host/base/result.hpp"
-#include "host/data/file/files.hpp"
 
 namespace actorhost {
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/data/file/decompress.hpp"
+#include "host/data/file/files.hpp"
 #include "host/data/file/plain_source.hpp"
 
 namespace actorhost {

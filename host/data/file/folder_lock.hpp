@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "host/base/fd.hpp"
 #include "host/base/result.hpp"
-#include "host/data/file/files.hpp"
 
 namespace actorhost {
 

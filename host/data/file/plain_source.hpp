@@ -10,8 +10,8 @@
 
 #include <unistd.h>
 
+#include "host/base/fd.hpp"
 #include "host/data/file/byte_source.hpp"
-#include "host/data/file/files.hpp"
 
 namespace actorhost {
 

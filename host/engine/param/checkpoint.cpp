@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "host/data/file/atomic_dir.hpp"
+#include "host/data/file/files.hpp"
 #include "host/engine/param/checkpoint_file.hpp"
 
 namespace actorhost {

@@ -8,6 +8,7 @@
 
 #include "host/data/content/text_number.hpp"
 #include "host/data/file/file_reader.hpp"
+#include "host/data/file/files.hpp"
 #include "host/data/file/plain_source.hpp"
 
 namespace actorhost {

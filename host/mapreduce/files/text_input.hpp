@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "host/base/fd.hpp"
 #include "host/data/file/byte_source.hpp"
-#include "host/data/file/files.hpp"
 #include "host/mapreduce/rows/stream.hpp"
 
 namespace actorhost {

@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "host/base/transfer.hpp"
+#include "host/data/file/files.hpp"
 #include "host/mapreduce/rows/block_packing.hpp"
 #include "host/mapreduce/rows/key.hpp"
 

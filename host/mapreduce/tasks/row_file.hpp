@@ -14,7 +14,7 @@
 #include <memory>
 #include <string>
 
-#include "host/data/file/files.hpp"
+#include "host/base/fd.hpp"
 #include "host/mapreduce/rows/bucket_blocks.hpp"
 #include "host/mapreduce/tasks/file_sink.hpp"
 
