@@ -1,0 +1,109 @@
+// The same program, job and seed give the same run, to the bit: the order of all switches between threads, their times,
+// and all bytes on the network. ACTORHOST_TEST_SEEDS=100 sets the number of seeds, ACTORHOST_TEST_SEED the first.
+
+#include <regex>
+
+#include "tests/integration/jobs.hpp"
+#include "tests/integration/process.hpp"
+#include "tests/test.hpp"
+
+namespace {
+
+struct Job {
+  std::string name;
+  Words words;            // flags, the job and its arguments
+  bool on_fibres = true;  // map-reduce stores the streams of a task for each thread (mapreduce_api.cpp)
+};
+
+const Words kUneven = {"--inject", "straggler=0.34:4x,delay=uniform(0,0.002)"};
+
+/// Jobs of all engines that check their own results.
+std::vector<Job> jobs() {
+  return {
+      {"parameter server under bsp", with(kUneven, {"--barrier", "bsp", "jobs/barriers.lua", "counting", "1"})},
+      {"parameter server under pssp", with(kUneven, {"--barrier", "pssp:2:4", "jobs/barriers.lua", "counting"})},
+      {"two parameter-server shards",
+       with(kUneven, {"--servers", "2", "--barrier", "ssp:1", "jobs/barriers.lua", "counting", "2"})},
+      {"peers under bsp", {"jobs/peer_run.lua", "counts", "table", "bsp"}},
+      {"peers under ssp", {"jobs/peer_run.lua", "counts", "lua", "ssp:4"}},
+      {"peers with uneven work", {"jobs/peer_run.lua", "uneven", "asp"}},
+      {"parameter server and peers in turns", {"jobs/peer_run.lua", "in_turns"}},
+      {"locks", {"jobs/locks.lua", "counter", "40"}},
+      {"shared locks", {"jobs/locks.lua", "shared"}},
+      {"events", {"jobs/events.lua", "events"}},
+      {"collectives", {"jobs/collective.lua", "collective_that_has_failed_holds_up", "0", "star", "blocking"}},
+      {"steps of collectives", {"jobs/steps.lua", "steps", "steps", "ssp:2", "2"}},
+      {"averaging", {"jobs/steps.lua", "steps", "average", "bsp", "0"}},
+      {"map-reduce", {"jobs/mapreduce_actions.lua", "model", "11"}, false},
+      {"iterated map-reduce", {"jobs/mapreduce_iterate.lua", "job", "--fold"}, false},
+  };
+}
+
+struct Run {
+  Finished ended;
+  std::string trace;
+};
+
+/// Runs jobs on three hosts with one node each. Every run has an empty folder of the same name, since hosts send each
+/// other the names of files.
+class Rehearsals {
+ public:
+  Run run(const Job& job, uint64_t order, const Words& flags = {}) {
+    namespace fs = std::filesystem;
+    const fs::path work = folder_.path() / "work";
+    fs::remove_all(work);
+    fs::create_directory(work);
+    fs::create_directory_symlink(source_dir() / "tests/integration/jobs", work / "jobs");
+    const Words fixed = {"--hosts",           "3",  "-n", "1", "--order", std::to_string(order), "--seed", "1",
+                         "--virtual-seconds", "300"};
+    ProcessOptions options = folder_.options();
+    options.cwd = work;
+    options.env["TMPDIR"] = work.string();
+    const fs::path program = fs::path(actorhost_binary()).parent_path() / "../tests/rehearsed_hosts";
+    Run run{run_program(program.string(), with(with(fixed, flags), job.words), 60, options), {}};
+    static const std::regex line("trace (.*)");
+    std::smatch found;
+    if (std::regex_search(run.ended.err, found, line)) run.trace = found[1];
+    return run;
+  }
+  std::string write(const std::string& name, std::string_view text) { return folder_.write(name, text).string(); }
+
+ private:
+  JobFolder folder_;
+};
+
+uint64_t number_of(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+}  // namespace
+
+TEST_CASE("a rehearsed job has its results and the same trace twice, on threads and on fibres") {
+  const uint64_t first = number_of("ACTORHOST_TEST_SEED", 1);
+  const uint64_t count = number_of("ACTORHOST_TEST_SEEDS", 1);
+  Rehearsals rehearsals;
+  for (const Job& job : jobs()) {
+    for (uint64_t order = first; order < first + count; ++order) {
+      const Run run = rehearsals.run(job, order);
+      INFO(job.name << ", ACTORHOST_TEST_SEED=" << order << "\n" << run.ended.description);
+      REQUIRE(run.ended.status == 0);
+      REQUIRE_FALSE(run.trace.empty());
+      CHECK(rehearsals.run(job, order, job.on_fibres ? Words{"--fibres"} : Words{}).trace == run.trace);
+      CHECK(rehearsals.run(job, order + 1).trace != run.trace);
+    }
+  }
+}
+
+TEST_CASE("a rehearsed job that never ends stops at its virtual time, and its log names the wait") {
+  Rehearsals rehearsals;
+  const std::string job = rehearsals.write("endless.lua", R"(
+    local actor = require "actor"
+    actor.collective.wait_event("never", { from = (actor.rank + 1) % actor.size })
+  )");
+  const Run run = rehearsals.run({"endless", {job}}, 1);
+  INFO(run.ended.description);
+  CHECK(run.ended.status == 98);
+  CHECK(run.ended.err.find("the virtual time is over at 300.") != std::string::npos);
+  CHECK(run.ended.err.find("rank 0: wait_event: waiting for over 10 s for rank 1") != std::string::npos);
+}
