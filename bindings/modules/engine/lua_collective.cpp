@@ -382,7 +382,6 @@ int group(lua_State* L) {
   CollectiveEngine& engine = CollectiveEngine::of(L);
   auto made = std::make_unique<CollectiveGroup>();
   made->name = check_text(L, 1, "name", "collective.group");
-  engine.collectives.members_of(engine.collectives.all_workers());
   const auto& workers = NodeContext::of(L).node.membership().workers();
   each_item(L, 2, [&](int /*i*/) {
     const auto rank = static_cast<size_t>(lua_tonumber(L, -1));
@@ -399,6 +398,7 @@ int group(lua_State* L) {
   }
   // The id depends only on the name, so ranks may make their groups in any order. Id 0 is the group of all workers.
   made->id = std::max<uint32_t>(1, XXH32(made->name.data(), made->name.size(), 0));
+  made->losses.admit(made->ids, NodeContext::of(L).node.actions());
   engine.named.push_back(std::move(made));
   return push(L, engine.named.size());
 }

@@ -55,6 +55,8 @@ class Collectives {
   void restart(CollectiveGroup& group, uint32_t restarts);
   /// The live members of a group in the newest membership: a script's `root` and the places of results index this list.
   std::vector<NodeId> members_of(const CollectiveGroup& group);
+  /// The same in the membership that the script knows.
+  std::vector<NodeId> known_members_of(const CollectiveGroup& group) const;
 
   struct Placing {
     std::optional<uint32_t> place;  // place of this rank, if it is a live member

@@ -1,6 +1,7 @@
 #pragma once
 // Records which losses of a group's members are already reported to a rank's script. The first call after a loss fails
-// with the loss ("allreduce: rank 2 lost"). Two kinds of losses need no report: a loss that an asynchronous call has
+// with the loss ("allreduce: rank 2 lost"), also the first call of all: its arguments may depend on the number of ranks
+// that the script has read before. Two kinds of losses need no report: a loss that an asynchronous call has
 // failed with, and a loss before an action, which shows scripts the new ranks. One object per rank and group; used by
 // the rank's thread.
 
@@ -61,14 +62,15 @@ class LossLedger {
   void mark_reported(const std::vector<NodeId>& lost) { reported_.insert(lost.begin(), lost.end()); }
   /// A call has failed and reported all losses.
   void mark_all_reported() { last_.clear(); }
-  /// Late workers have joined: the members `now` make the group's next calls.
+  /// The script knows the members `now` as the ranks of the group's next calls: the group is new, or late workers have
+  /// joined.
   void admit(const std::vector<NodeId>& now, uint32_t actions) {
     last_ = now;
     actions_ = actions;
   }
 
  private:
-  std::vector<NodeId> last_;    // members of the last call; empty: no call yet, or the last call reported a loss
+  std::vector<NodeId> last_;    // members of the last call, or of `admit`; empty: the last call reported a loss
   uint32_t actions_ = 0;        // number of actions before the last call
   std::vector<NodeId> placed_;  // set by `place`, until the next call
   std::set<NodeId> reported_;   // losses that asynchronous calls have reported since the last call
