@@ -26,7 +26,8 @@ local function accuracy(trial)
   return history[#history].validation_accuracy
 end
 
-local found = assert(actor.collective.scheduler { dynamic = trials }:run(accuracy))
+local scheduler = assert(actor.collective.scheduler { dynamic = trials })
+local found = assert(scheduler:run(accuracy))
 local best = 1
 for i, trial in ipairs(trials) do
   print(("hidden %2d, lr %5g: %.1f %%"):format(trial.hidden, trial.lr, 100 * found[i]))
