@@ -167,12 +167,17 @@ local function found_by(self, parts)
   return states, { calls = self.calls }
 end
 
+-- Returns the result of a collective. A failure raises: `load() or new_state` would begin a resumed job anew.
+local function received(value, message, code)
+  if code then check.fail("checkpoint:load: %s", message) end
+  return value
+end
+
 ---Returns the saved state in a resumed run; nil in a new run. Every worker makes the call, like any collective. With
----`ranks = "all"` each rank gets its own state, so the number of ranks must equal that at the save.
+---`ranks = "all"` each rank gets its own state, so the number of ranks must equal that at the save. Raises if a rank is
+---lost before or during the call.
 ---@param options? {parts?: boolean} with `ranks = "all"`: true gives every rank an array of all ranks' states, rank 0's first, for any number of ranks
 ---@return table<string, any>|nil state
----@return string? message
----@return string? code
 function Checkpoint:load(options)
   if options ~= nil then check.options(options, { parts = "boolean?" }, "checkpoint:load") end
   local collective, parts = require("actor.collective"), options and options.parts
@@ -182,14 +187,13 @@ function Checkpoint:load(options)
     read, states, about = pcall(found_by, self, parts)
     if not read then about = { error = tostring(states):gsub("^[^\n]-:%d+: ", "") } end
   end
-  local found, message, code = collective.broadcast(about, 0)
-  if code then return nil, message, code end
+  local found = received(collective.broadcast(about, 0))
   if found.error then check.fail("%s", found.error) end
   if not found.calls then return nil end
   self.calls = found.calls
-  if self.ranks == "first" then return collective.broadcast(states and states[1], 0) end
-  if parts then return collective.broadcast(states, 0) end
-  return collective.scatter(states, 0)
+  if self.ranks == "first" then return received(collective.broadcast(states and states[1], 0)) end
+  if parts then return received(collective.broadcast(states, 0)) end
+  return received(collective.scatter(states, 0))
 end
 
 return M
