@@ -251,18 +251,19 @@ long syscall(long number, ...) noexcept {
   ORIGINAL(syscall);
   va_list list;
   va_start(list, number);
-  long argument[6];
-  for (long& one : argument) one = va_arg(list, long);
+  void* argument[6];
+  for (void*& one : argument) one = va_arg(list, void*);
   va_end(list);
+  const auto whole = [&](size_t i) { return reinterpret_cast<intptr_t>(argument[i]); };
   Scheduler* const scheduler = Scheduler::current();
   if (scheduler != nullptr && number == SYS_futex) {
-    auto* const word = reinterpret_cast<int*>(argument[0]);
-    const long operation = argument[1] & FUTEX_CMD_MASK;
+    auto* const word = static_cast<int*>(argument[0]);
+    const auto operation = whole(1) & FUTEX_CMD_MASK;
     if (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) {
-      if (*word == static_cast<int>(argument[2])) {
+      if (*word == static_cast<int>(whole(2))) {
         // The time of FUTEX_WAIT is a duration, the time of FUTEX_WAIT_BITSET a deadline.
-        const auto* const time = reinterpret_cast<const timespec*>(argument[3]);
-        const clockid_t clock = (argument[1] & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+        const auto* const time = static_cast<const timespec*>(argument[3]);
+        const clockid_t clock = (whole(1) & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
         const uint64_t deadline = time == nullptr           ? 0
                                   : operation == FUTEX_WAIT ? scheduler->now() + nanoseconds(*time)
                                                             : deadline_of(clock, *time);
@@ -274,12 +275,12 @@ long syscall(long number, ...) noexcept {
       return -1;
     }
     if (operation == FUTEX_WAKE || operation == FUTEX_WAKE_BITSET) {
-      return scheduler->wake(word, static_cast<int>(argument[2]));
+      return scheduler->wake(word, static_cast<int>(whole(2)));
     }
   }
   if (scheduler != nullptr && number == SYS_getrandom) {
-    fill_random(reinterpret_cast<void*>(argument[0]), static_cast<size_t>(argument[1]));
-    return argument[1];
+    fill_random(argument[0], static_cast<size_t>(whole(1)));
+    return whole(1);
   }
   return library(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include <boost/context/detail/fcontext.hpp>
+#include <cxxabi.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -26,7 +27,7 @@ struct Exceptions {
   void* caught = nullptr;
   unsigned uncaught = 0;
 };
-extern "C" Exceptions* __cxa_get_globals() noexcept;
+Exceptions& exceptions_of_thread() { return *reinterpret_cast<Exceptions*>(abi::__cxa_get_globals()); }
 
 Scheduler* scheduler = nullptr;
 thread_local bool is_task = false;
@@ -96,9 +97,9 @@ struct Fibre {
 
   // Not inlined: the address of errno must not be remembered across the jump.
   [[gnu::noinline]] static void jump(Task& from, Task& to) {
-    from.exceptions = *__cxa_get_globals();
+    from.exceptions = exceptions_of_thread();
     from.error = errno;
-    *__cxa_get_globals() = to.exceptions;
+    exceptions_of_thread() = to.exceptions;
     errno = to.error;
     arrive(context::jump_fcontext(to.context, &from));
   }
