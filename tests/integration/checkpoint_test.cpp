@@ -56,7 +56,10 @@ TEST_CASE("without --checkpoint nothing is saved, and --resume of a folder witho
   const JobFolder folder;
   const Finished plain = folder.run({"-n", "1", "jobs/checkpoint.lua", "job", "first", "8"});
   CHECK(plain.out == "from 0 to 8: 144, own 0\n");
-  CHECK(entries_of(folder.path()).size() == entries_of(JobFolder().path()).size());  // the job itself
+  // The job itself; a run of over a second also has a token and a socket.
+  for (const std::string& entry : entries_of(folder.path())) {
+    CHECK((entry == "jobs" || entry == "config" || entry == "actorhost"));
+  }
   const Finished none = folder.run({"-n", "1", "--resume", "saved", "jobs/checkpoint.lua", "job", "first", "8"});
   CHECK(none.status == 2);
   CHECK_THAT(none.err, Contains("--resume: there is no complete checkpoint in 'saved'"));

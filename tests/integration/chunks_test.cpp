@@ -376,7 +376,9 @@ TEST_CASE("an observer that sends 53,000 chunks and reads no answer costs the ru
   CHECK(observer.run("1 + 1", "all").text("rank 0") == "2");
   const long grown = resident_kilobytes(run) - before;
   INFO("grown by " << grown << " kB");
+#ifndef ACTORHOST_SANITIZED  // sanitizers retain freed memory for a while
   CHECK(grown < 80'000);
+#endif
   deaf.reads = true;
   eager.close();
   CHECK(observer.run("going = false", "all").ok);
