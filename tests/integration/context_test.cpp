@@ -61,6 +61,8 @@ TEST_CASE("peers train all blocks of a model although a host is killed at a rand
     Hosts hosts(folder, 4, with({"-n", "1", "--barrier", barrier}, training()));
     const size_t victim = rng.below(4);
     REQUIRE(hosts[victim].wait_for_match("worker \\d+ in process (\\d+)\\.", 30));
+    // Before a host knows that the workers are peers, it ends with the coordinator.
+    for (size_t host = 0; host < 4; ++host) REQUIRE(hosts[host].wait_for_output("outlives its", 30));
     sleep_at_most(0.5, rng);
     ::kill(process_of(hosts[victim], "worker \\d+"), SIGKILL);
     const std::vector<int> codes = hosts.wait(60);

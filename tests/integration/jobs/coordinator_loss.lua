@@ -30,9 +30,11 @@ function after.average() actor.average.start({ tensor.ones(3) }) end
 
 function after.get() actor.param.get "w" end
 
--- Collectives do not need the coordinator.
+-- Collectives do not need the coordinator. The first call reports the loss.
 function after.collective()
-  local ids = actor.collective.allgather(actor.id)
+  local ids, _, code = actor.collective.allgather(actor.id)
+  assert(not ids and code == "peer_lost")
+  ids = actor.collective.allgather(actor.id)
   print("met: " .. ids[1] .. " " .. ids[2])
 end
 
