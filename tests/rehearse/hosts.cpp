@@ -75,9 +75,11 @@ Arguments parse(int count, char** values) {
 /// Starts the program again with fixed addresses: Lua iterates over tables with functions as keys in their order.
 void fix_addresses(char** arguments) {
   const int now = personality(0xffffffff);
-  if (now == -1 || (now & ADDR_NO_RANDOMIZE) != 0) return;
-  if (personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) == -1) return;
-  execv("/proc/self/exe", arguments);
+  if (now != -1 && (now & ADDR_NO_RANDOMIZE) != 0) return;
+  if (now != -1 && personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) != -1) {
+    execv("/proc/self/exe", arguments);
+  }
+  std::fprintf(stderr, "rehearse: the system randomises addresses, so two runs of one seed may differ\n");
 }
 
 int run_host(const Arguments& arguments, unsigned rank) {

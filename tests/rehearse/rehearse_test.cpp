@@ -83,6 +83,10 @@ TEST_CASE("a rehearsed job has its results and the same trace twice, on threads 
   const uint64_t first = number_of("ACTORHOST_TEST_SEED", 1);
   const uint64_t count = number_of("ACTORHOST_TEST_SEEDS", 1);
   Rehearsals rehearsals;
+  if (rehearsals.run(jobs().front(), first).ended.err.find("randomises addresses") != std::string::npos) {
+    WARN("test-skipped: the system does not permit fixed addresses");
+    return;
+  }
   for (const Job& job : jobs()) {
     for (uint64_t order = first; order < first + count; ++order) {
       const Run run = rehearsals.run(job, order);
