@@ -99,8 +99,8 @@ TEST_CASE("a rehearsed job has its results and the same trace twice, on threads 
   }
 }
 
-// Found with `--hosts 4 --order 4 --breaks 1 --break-within-ms 30 examples/power_iteration.lua`, whose survivors
-// printed a wrong eigenvalue.
+// Found with `--hosts 4 --order 4 --breaks 1 --break-within-ms 30 examples/power_iteration.lua`, which printed a wrong
+// eigenvalue.
 TEST_CASE("the first collective of a job fails when a rank is lost before it") {
   Rehearsals rehearsals;
   const std::string call = GENERATE("allreduce", "load");
