@@ -382,14 +382,14 @@ int group(lua_State* L) {
   CollectiveEngine& engine = CollectiveEngine::of(L);
   auto made = std::make_unique<CollectiveGroup>();
   made->name = check_text(L, 1, "name", "collective.group");
-  const auto& workers = NodeContext::of(L).node.membership().workers();
+  const auto workers = engine.collectives.workers_by_rank();
   each_item(L, 2, [&](int /*i*/) {
     const auto rank = static_cast<size_t>(lua_tonumber(L, -1));
     if (rank >= workers.size()) {
       raise_at_user(L, "bad argument 'ranks' to collective.group: there is no rank " + std::to_string(rank) +
                            " among " + std::to_string(workers.size()));
     }
-    made->ids.push_back(workers[rank].id);
+    made->ids.push_back(workers[rank]);
   });
   std::sort(made->ids.begin(), made->ids.end());
   made->ids.erase(std::unique(made->ids.begin(), made->ids.end()), made->ids.end());

@@ -39,7 +39,7 @@ bool nothing(const Frame& /*frame*/) { return false; }
 Collectives::Collectives(Node& node, Meetings& meetings, Arbiter& arbiter)
     : node_(node), meetings_(meetings), arbiter_(arbiter), late_joiners_(node) {
   arbiter_.ledger().set_wake(node_.index(), node_.port().waker());
-  all_workers_.losses.admit(known_members_of(all_workers_), node_.actions());
+  all_workers_.losses.admit(members_in_snapshot(all_workers_), node_.actions());
 }
 
 void Collectives::restart(CollectiveGroup& group, uint32_t restarts) {
@@ -61,10 +61,17 @@ void Collectives::restart(CollectiveGroup& group, uint32_t restarts) {
 
 std::vector<NodeId> Collectives::members_of(const CollectiveGroup& group) {
   node_.refresh();
-  return known_members_of(group);
+  return members_in_snapshot(group);
 }
 
-std::vector<NodeId> Collectives::known_members_of(const CollectiveGroup& group) const {
+std::vector<NodeId> Collectives::workers_by_rank() {
+  node_.refresh();
+  std::vector<NodeId> ids;
+  for (const Member& member : node_.membership().workers()) ids.push_back(member.id);
+  return all_workers_.losses.known(ids, node_.actions());
+}
+
+std::vector<NodeId> Collectives::members_in_snapshot(const CollectiveGroup& group) const {
   const bool from_outside = node_.role() != Role::worker;  // a server receives no join_point
   std::vector<NodeId> ids;
   for (const Member& member : node_.membership().workers()) {

@@ -55,8 +55,8 @@ class Collectives {
   void restart(CollectiveGroup& group, uint32_t restarts);
   /// The live members of a group in the newest membership: a script's `root` and the places of results index this list.
   std::vector<NodeId> members_of(const CollectiveGroup& group);
-  /// The same in the membership that the script knows.
-  std::vector<NodeId> known_members_of(const CollectiveGroup& group) const;
+  /// All workers by the ranks that the script knows, for the members of a new group.
+  std::vector<NodeId> workers_by_rank();
 
   struct Placing {
     std::optional<uint32_t> place;  // place of this rank, if it is a live member
@@ -94,6 +94,8 @@ class Collectives {
   Result<uint32_t> ensure_admitted();
   Status admit(const JoinPoint& point);
 
+  /// The live members in the node's present snapshot of the membership.
+  std::vector<NodeId> members_in_snapshot(const CollectiveGroup& group) const;
   Result<Live> snapshot(const CollectiveGroup& group, const std::string& name);
   /// `snapshot` for a call that begins now; marks the call as stale if it has to report a loss.
   Result<Live> enter(CollectiveGroup& group, CallSpec& spec, double timeout);

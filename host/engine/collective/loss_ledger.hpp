@@ -1,9 +1,9 @@
 #pragma once
 // Records which losses of a group's members are already reported to a rank's script. The first call after a loss fails
-// with the loss ("allreduce: rank 2 lost"), also the first call of all: its arguments may depend on the number of ranks
-// that the script has read before. Two kinds of losses need no report: a loss that an asynchronous call has
-// failed with, and a loss before an action, which shows scripts the new ranks. One object per rank and group; used by
-// the rank's thread.
+// with the loss ("allreduce: rank 2 lost"), also the first call of all, whose arguments may depend on the number of
+// ranks that the script has read. Two kinds of losses need no report: a loss that an asynchronous call has failed with,
+// and a loss before an action, which shows scripts the new ranks. One object per rank and group; used by the rank's
+// thread.
 
 #include <algorithm>
 #include <cstdint>
@@ -37,6 +37,10 @@ class LossLedger {
       if (!live && !reported_.contains(last_[rank])) ranks.push_back(rank);
     }
     return ranks.empty() ? std::string() : ranks_text(ranks) + " lost";
+  }
+  /// The members by the ranks that the script knows: a member with an unreported loss still has its rank.
+  const std::vector<NodeId>& known(const std::vector<NodeId>& now, uint32_t actions) const {
+    return unreported_loss(now, actions).empty() ? now : last_;
   }
   /// The script chooses the arguments of the next call for the members `now`.
   void place(std::vector<NodeId> now) { placed_ = std::move(now); }
