@@ -1,6 +1,6 @@
-// Runs a job on several hosts in this process, on virtual time and a network in memory. The seed decides the order of
-// all events. The last line of standard error has the hash of that order. Usage:
-//   rehearsed_hosts [--fibres] [--hosts N] [--seed S] [--breaks N] [--events FILE] ... [flags of a run] job.lua [args]
+// Runs a job on several hosts in this process, on virtual time and a network in memory. `--order` is the seed of the
+// order of all events. The last line of standard error has the hash of that order. Usage:
+//   rehearsed_hosts [--fibres] [--hosts N] [--order S] [--breaks N] [--events FILE] ... [flags of a run] job.lua [args]
 
 #include <algorithm>
 #include <cstdio>
@@ -60,7 +60,7 @@ Arguments parse(int count, char** values) {
       out.settings.end = (number_after(i) + 1) * rehearse::kSecond;
     } else if (word == "--events" && i + 1 < count) {
       out.settings.events = values[++i];
-    } else if (word.size() > 4 && word.compare(word.size() - 4, 4, ".lua") == 0) {
+    } else if (word.size() > 4 && word.front() != '-' && word.compare(word.size() - 4, 4, ".lua") == 0) {
       out.job = word;
       out.config.args.assign(values + i + 1, values + count);
       break;
@@ -113,7 +113,7 @@ int main(int count, char** values) {
 
   const rehearse::Scheduler& scheduler = *rehearse::Scheduler::current();
   std::fprintf(stderr, "trace %016lx, %lu switches, %lu writes, %.6f s\n", scheduler.trace(), scheduler.switches(),
-               rehearse::network_counts().writes,
+               rehearse::network_writes(),
                static_cast<double>(scheduler.now() - rehearse::kSecond) / rehearse::kSecond);
   std::fflush(nullptr);
   _exit(*std::max_element(codes.begin(), codes.end()));

@@ -22,7 +22,6 @@
 #include "tests/rehearse/scheduler.hpp"
 
 using rehearse::kSecond;
-using rehearse::NetworkCounts;
 using rehearse::NetworkEvents;
 using rehearse::NetworkSettings;
 using rehearse::Scheduler;
@@ -43,7 +42,7 @@ using EndpointPtr = std::shared_ptr<Endpoint>;
 struct Network {
   NetworkEvents events;
   NetworkSettings settings;
-  NetworkCounts counts;
+  uint64_t writes = 0;
   std::map<uint16_t, std::shared_ptr<Listening>> listeners;
   std::vector<std::weak_ptr<Endpoint>> connections;  // one end of each
   uint16_t next_port = kFirstPort;
@@ -181,12 +180,9 @@ struct Endpoint : std::enable_shared_from_this<Endpoint> {
     }
     const size_t size = bytes.size();
     Network& net = network();
-    ++net.counts.writes;
-    net.counts.bytes += size;
+    ++net.writes;
     Scheduler::current()->record('n', XXH3_64bits(bytes.data(), size));
-    const double rate = net.settings.bytes_per_nanosecond;
-    const uint64_t travel = net.latency() + (rate > 0 ? static_cast<uint64_t>(static_cast<double>(size) / rate) : 0);
-    last_arrival = std::max(last_arrival, now() + travel);
+    last_arrival = std::max(last_arrival, now() + net.latency());
     in_flight += size;
     net.events.post(last_arrival, [self = shared_from_this(), peer, bytes = std::move(bytes)] {
       self->in_flight -= bytes.size();
@@ -307,7 +303,7 @@ void connect(Operation& operation, uint16_t port) {
 namespace rehearse {
 
 void configure_network(const NetworkSettings& settings) { network().settings = settings; }
-NetworkCounts network_counts() { return network().counts; }
+uint64_t network_writes() { return network().writes; }
 
 }  // namespace rehearse
 

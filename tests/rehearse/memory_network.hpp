@@ -10,17 +10,13 @@ namespace rehearse {
 struct NetworkSettings {
   uint64_t latency = 50'000;            // nanoseconds one way
   uint64_t jitter = 300'000;            // up to this many more for each write, at random
-  double bytes_per_nanosecond = 0;      // of each stream; 0: unlimited
   unsigned breaks = 0;                  // connections that break, at random times,
   uint64_t break_within = 500'000'000;  // within this time of the first connection
 };
 
 void configure_network(const NetworkSettings& settings);
 
-struct NetworkCounts {
-  uint64_t writes = 0;
-  uint64_t bytes = 0;
-};
-NetworkCounts network_counts();
+/// The number of writes so far.
+uint64_t network_writes();
 
 }  // namespace rehearse
