@@ -310,7 +310,7 @@ void ParamController::begin_stop(const std::string& reason) {
 
 void ParamController::check_time_limit(double now) {
   times_.latest = now;
-  if (!began() || now - times_.began < config_.seconds) return;
+  if (!began() || now < times_.began + config_.seconds) return;
   if (phase_ == Phase::finished || phase_ == Phase::failed || phase_ == Phase::stopping) return;
   begin_stop("seconds");
   drop_in_flight();
