@@ -83,9 +83,11 @@ std::optional<ParamWorker::Event> ParamWorker::next() {
   }
   if (values_) {
     auto values = client_.take_values(*std::exchange(values_, std::nullopt));
-    if (!values) return Event(std::move(values).error());
-    auto& task = std::get<Task>(*event_);
-    for (size_t i = 0; i < fetched_.size(); ++i) task.entries[fetched_[i]] = std::move((*values)[i]);
+    auto* task = std::get_if<Task>(&*event_);  // null: the run has ended
+    if (task != nullptr && !values) return Event(std::move(values).error());
+    for (size_t i = 0; task != nullptr && i < fetched_.size(); ++i) {
+      task->entries[fetched_[i]] = std::move((*values)[i]);
+    }
   }
   return std::exchange(event_, std::nullopt);
 }

@@ -85,6 +85,17 @@ TEST_CASE("a run ends when its seconds are over, and later pushes are counted bu
   for (const auto& [id, worker] : sim.workers()) CHECK(worker.summary == sim.summary);
 }
 
+TEST_CASE("a run may end while a worker fetches the values of a task") {
+  const uint64_t seed = GENERATE(range(1, 21));
+  CAPTURE(seed);
+  SimOptions options{.seed = seed, .shards = 3, .mean_compute = 1e-4, .slow_server = 0};
+  options.run.seconds = 1;
+  CounterSim sim(options);
+  sim.stop = [](const StopContext&) { return false; };
+  run_without_error(sim);
+  for (const auto& [id, worker] : sim.workers()) CHECK(worker.summary == sim.summary);
+}
+
 TEST_CASE("a wait of over 10 s is logged once, with the waiting workers and the awaited workers") {
   SimOptions options{.mean_compute = 0.1, .slow_server = 0};
   options.run.push_place = "push (job.lua:8)";
