@@ -26,7 +26,8 @@ class MapReduceState final : private TaskPlace {
 
   TaskClient client;
   std::optional<BlockStore::Attempt> attempt;
-  TaskStreams streams;
+  ah_mr_streams streams;
+  ah_mapreduce_api api = mapreduce_api(streams);
   double began = 0;
   lua_CFunction gmatch = nullptr;
 
@@ -293,6 +294,7 @@ int find_files(lua_State* L) {
 int open_mapreduce(lua_State* L) {
   auto state = std::make_shared<MapReduceState>(NodeContext::of(L));
   state->gmatch = gmatch_function(L);
+  Vm::from(L).register_ffi("mapreduce", &state->api);
   RegistryObject<MapReduceState>::store(L, kMapReduceModule, std::move(state));
   static const luaL_Reg kFunctions[] = {
       {"begin", guarded<begin>},
@@ -323,9 +325,6 @@ int open_mapreduce(lua_State* L) {
 
 }  // namespace
 
-void open_mapreduce(Vm& vm) {
-  register_mapreduce_api(vm);
-  vm.register_module("actor.c.mapreduce", guarded<open_mapreduce>);
-}
+void open_mapreduce(Vm& vm) { vm.register_module("actor.c.mapreduce", guarded<open_mapreduce>); }
 
 }  // namespace actorhost

@@ -20,8 +20,6 @@ static_assert(sizeof(ah_mr_sampler) == sizeof(RowSampler));
 static_assert(sizeof(ah_mr_flat) == sizeof(FlatTable) && offsetof(ah_mr_flat, values) == offsetof(FlatTable, values));
 static_assert(offsetof(ah_mr_slot, tag) == offsetof(CombineSlot, tag));
 
-thread_local TaskStreams* t_streams = nullptr;
-
 // ---- small streams ----
 
 /// The rows first + step * i.
@@ -79,47 +77,49 @@ class BufferSource final : public RowSource {
 
 // ---- the table ----
 
-ah_mr_source* range(double first, double step, double from, double to) {
-  return t_streams->add(std::unique_ptr<RowSource>(
+ah_mr_source* range(ah_mr_streams* streams, double first, double step, double from, double to) {
+  return streams->add(std::unique_ptr<RowSource>(
       std::make_unique<RangeSource>(first, step, static_cast<uint64_t>(from), static_cast<uint64_t>(to))));
 }
 
-ah_mr_source* needed(uint32_t k) { return t_streams->add(t_streams->place().needed(k, {})); }
-ah_mr_source* results() { return t_streams->add(t_streams->place().results({})); }
-ah_mr_source* results_of(uint32_t task) { return t_streams->add(t_streams->place().results(task)); }
+ah_mr_source* needed(ah_mr_streams* streams, uint32_t k) { return streams->add(streams->place().needed(k, {})); }
+ah_mr_source* results(ah_mr_streams* streams) { return streams->add(streams->place().results({})); }
+ah_mr_source* results_of(ah_mr_streams* streams, uint32_t task) { return streams->add(streams->place().results(task)); }
 
-ah_mr_sink* buffer() { return t_streams->add(std::unique_ptr<TaskSink>(std::make_unique<RowBuffer>())); }
-ah_mr_source* buffer_rows(ah_mr_sink* sink) {
+ah_mr_sink* buffer(ah_mr_streams* streams) {
+  return streams->add(std::unique_ptr<TaskSink>(std::make_unique<RowBuffer>()));
+}
+ah_mr_source* buffer_rows(ah_mr_streams* streams, ah_mr_sink* sink) {
   auto& rows = static_cast<RowBuffer&>(*sink->rows);
-  return t_streams->add(std::unique_ptr<RowSource>(std::make_unique<BufferSource>(rows.take())));
+  return streams->add(std::unique_ptr<RowSource>(std::make_unique<BufferSource>(rows.take())));
 }
 
 ah_mr_batch* batch(ah_mr_source* source) { return reinterpret_cast<ah_mr_batch*>(&source->batch); }
 
-void count_rows(double rows) { t_streams->count(static_cast<uint64_t>(rows)); }
+void count_rows(ah_mr_streams* streams, double rows) { streams->count(static_cast<uint64_t>(rows)); }
 
-int32_t next(ah_mr_source* source) {
+int32_t next(ah_mr_streams* streams, ah_mr_source* source) {
   if (const Status status = source->rows->next(source->batch); !status) {
-    t_streams->fail(status.error());
+    streams->fail(status.error());
     return -1;
   }
-  if (!source->own) t_streams->count(source->batch.count);
+  if (!source->own) streams->count(source->batch.count);
   return static_cast<int32_t>(source->batch.count);
 }
 
-ah_mr_sink* buckets(uint32_t count) {
-  ah_mr_sink* sink = t_streams->add(t_streams->place().buckets(count));
-  t_streams->set_output(sink);
+ah_mr_sink* buckets(ah_mr_streams* streams, uint32_t count) {
+  ah_mr_sink* sink = streams->add(streams->place().buckets(count));
+  streams->set_output(sink);
   return sink;
 }
 
-ah_mr_sink* rows() { return buckets(1); }
+ah_mr_sink* rows(ah_mr_streams* streams) { return buckets(streams, 1); }
 
-int32_t put_row(ah_mr_sink* sink, const ah_mr_row* row) {
+int32_t put_row(ah_mr_streams* streams, ah_mr_sink* sink, const ah_mr_row* row) {
   const auto* first = reinterpret_cast<const RowValue*>(&row->first);
   const auto* second = row->pair != 0 ? reinterpret_cast<const RowValue*>(&row->second) : nullptr;
   if (const Status status = sink->rows->put(*first, second); !status) {
-    t_streams->fail(status.error());
+    streams->fail(status.error());
     return -1;
   }
   return 0;
@@ -134,38 +134,38 @@ bool parse_combine(std::string_view name, Combine& out) {
   return false;
 }
 
-ah_mr_sink* combine(const char* native, uint32_t count) {
+ah_mr_sink* combine(ah_mr_streams* streams, const char* native, uint32_t count) {
   Combine kind{};
   if (!parse_combine(native, kind)) {
-    t_streams->fail({Code::bad_argument, "no native combiner '" + std::string(native) + "'"});
+    streams->fail({Code::bad_argument, "no native combiner '" + std::string(native) + "'"});
     return nullptr;
   }
   if (count > 0) {
-    ah_mr_sink* sink = t_streams->add(t_streams->place().combine(kind, count));
-    t_streams->set_output(sink);
+    ah_mr_sink* sink = streams->add(streams->place().combine(kind, count));
+    streams->set_output(sink);
     return sink;
   }
   std::unique_ptr<ScratchRows> scratch;
-  ah_mr_sink* sink = t_streams->add(t_streams->place().combine_here(kind, scratch));
+  ah_mr_sink* sink = streams->add(streams->place().combine_here(kind, scratch));
   if (sink != nullptr) sink->scratch = std::move(scratch);
   return sink;
 }
 
-int32_t take_value(ah_mr_sink* sink, const ah_mr_value* key) {
+int32_t take_value(ah_mr_streams* /*streams*/, ah_mr_sink* sink, const ah_mr_value* key) {
   return static_cast<int32_t>(static_cast<CombineSink&>(*sink->rows).take(*reinterpret_cast<const RowValue*>(key)));
 }
 
-ah_mr_slot** locate(ah_mr_sink* sink) {
+ah_mr_slot** locate(ah_mr_streams* streams, ah_mr_sink* sink) {
   auto& combiner = static_cast<CombineSink&>(*sink->rows);
   CombineSlot** slots = combiner.locate();
-  if (slots == nullptr) t_streams->fail(combiner.table().status().error());
+  if (slots == nullptr) streams->fail(combiner.table().status().error());
   return reinterpret_cast<ah_mr_slot**>(slots);
 }
 
-int32_t set_slot(ah_mr_sink* sink, ah_mr_slot* at, const ah_mr_value* value) {
+int32_t set_slot(ah_mr_streams* streams, ah_mr_sink* sink, ah_mr_slot* at, const ah_mr_value* value) {
   auto& table = static_cast<CombineSink&>(*sink->rows).table();
   if (table.set_value(*reinterpret_cast<CombineSlot*>(at), *reinterpret_cast<const RowValue*>(value))) return 0;
-  t_streams->fail(table.status().error());
+  streams->fail(table.status().error());
   return -1;
 }
 
@@ -175,33 +175,33 @@ void get_slot(const ah_mr_slot* at, ah_mr_value* value) {
 }
 
 /// A source that takes its rows from another source.
-ah_mr_source* behind(const ah_mr_source* before, std::unique_ptr<RowSource> rows) {
-  ah_mr_source* source = t_streams->add(std::move(rows));
+ah_mr_source* behind(ah_mr_streams* streams, const ah_mr_source* before, std::unique_ptr<RowSource> rows) {
+  ah_mr_source* source = streams->add(std::move(rows));
   source->own = before->own;
   return source;
 }
 
-ah_mr_source* through(ah_mr_source* source, const char* native) {
+ah_mr_source* through(ah_mr_streams* streams, ah_mr_source* source, const char* native) {
   const std::string_view name = native;
   std::unique_ptr<RowSource> rows = std::move(source->rows);
-  if (name == "pairs") return behind(source, pairs_of(std::move(rows)));
-  if (name == "keys") return behind(source, keys_of(std::move(rows)));
-  if (name == "values") return behind(source, values_of(std::move(rows)));
-  if (name == "words") return behind(source, words_of(std::move(rows)));
-  if (name == "one") return behind(source, with_one(std::move(rows)));
-  if (name == "tonumber") return behind(source, as_numbers(std::move(rows)));
-  if (name == "lower") return behind(source, in_case(std::move(rows), LetterCase::lower));
-  if (name == "upper") return behind(source, in_case(std::move(rows), LetterCase::upper));
-  t_streams->fail({Code::bad_argument, "no native operation '" + std::string(name) + "'"});
+  if (name == "pairs") return behind(streams, source, pairs_of(std::move(rows)));
+  if (name == "keys") return behind(streams, source, keys_of(std::move(rows)));
+  if (name == "values") return behind(streams, source, values_of(std::move(rows)));
+  if (name == "words") return behind(streams, source, words_of(std::move(rows)));
+  if (name == "one") return behind(streams, source, with_one(std::move(rows)));
+  if (name == "tonumber") return behind(streams, source, as_numbers(std::move(rows)));
+  if (name == "lower") return behind(streams, source, in_case(std::move(rows), LetterCase::lower));
+  if (name == "upper") return behind(streams, source, in_case(std::move(rows), LetterCase::upper));
+  streams->fail({Code::bad_argument, "no native operation '" + std::string(name) + "'"});
   return nullptr;
 }
 
-int32_t pour(ah_mr_sink* sink, ah_mr_source* source) {
+int32_t pour(ah_mr_streams* streams, ah_mr_sink* sink, ah_mr_source* source) {
   uint64_t rows = 0;
   const Status status = sink->rows->pour(*source->rows, source->batch, rows);
-  if (!source->own) t_streams->count(rows);
+  if (!source->own) streams->count(rows);
   if (status) return 0;
-  t_streams->fail(status.error());
+  streams->fail(status.error());
   return -1;
 }
 
@@ -233,22 +233,21 @@ class MergeSource final : public RowSource {
   std::vector<bool> ends_;
 };
 
-ah_mr_source* combined(ah_mr_sink* sink) {
+ah_mr_source* combined(ah_mr_streams* streams, ah_mr_sink* sink) {
   auto& combiner = static_cast<CombineSink&>(*sink->rows);
   if (combiner.table().spilled() && combiner.by_script()) {
     auto merge = combiner.table().merge();
-    if (!merge) return t_streams->add(Result<std::unique_ptr<RowSource>>(merge.error()));
-    return t_streams->add_own(std::make_unique<MergeSource>(std::move(*merge)));
+    if (!merge) return streams->add(Result<std::unique_ptr<RowSource>>(merge.error()));
+    return streams->add_own(std::make_unique<MergeSource>(std::move(*merge)));
   }
   if (const Status status = combiner.finish(); !status) {
-    return t_streams->add(Result<std::unique_ptr<RowSource>>(status.error()));
+    return streams->add(Result<std::unique_ptr<RowSource>>(status.error()));
   }
-  return t_streams->add_own(ScratchRows::read(std::move(sink->scratch)));
+  return streams->add_own(ScratchRows::read(std::move(sink->scratch)));
 }
 
-/// Changes the case of the matches of `m`, in memory valid until the next call.
-void change_case(ah_mr_matches* m, int32_t count) {
-  static thread_local std::string changed;
+/// Changes the case of the matches of `m`, in `changed`.
+void change_case(ah_mr_matches* m, int32_t count, std::string& changed) {
   size_t total = 0;
   for (int32_t i = 0; i < count; ++i) total += static_cast<size_t>(m->sizes[i]);
   if (changed.size() < total) changed.resize(2 * total);
@@ -265,7 +264,7 @@ void change_case(ah_mr_matches* m, int32_t count) {
   }
 }
 
-int32_t match(ah_mr_matches* m) {
+int32_t match(ah_mr_streams* streams, ah_mr_matches* m) {
   const char* at = m->at;
   int32_t count = 0;
   while (count < 64) {
@@ -277,7 +276,7 @@ int32_t match(ah_mr_matches* m) {
     m->sizes[count++] = at - begin;
   }
   m->at = at;
-  if (m->change != AH_MR_CHANGE_NONE) change_case(m, count);
+  if (m->change != AH_MR_CHANGE_NONE) change_case(m, count, streams->changed_matches());
   return count;
 }
 
@@ -285,26 +284,27 @@ int32_t draw(const ah_mr_sampler* sampler, double task, double row) {
   return static_cast<int32_t>(reinterpret_cast<const RowSampler*>(sampler)->draw(task, row));
 }
 
-ah_mr_source* sample(ah_mr_source* source, const ah_mr_sampler* sampler, double task) {
-  return behind(source, sample_of(std::move(source->rows), *reinterpret_cast<const RowSampler*>(sampler), task));
+ah_mr_source* sample(ah_mr_streams* streams, ah_mr_source* source, const ah_mr_sampler* sampler, double task) {
+  return behind(streams, source,
+                sample_of(std::move(source->rows), *reinterpret_cast<const RowSampler*>(sampler), task));
 }
 
-uint32_t flat(const ah_mr_value* value, ah_mr_flat* out) {
+uint32_t flat(ah_mr_streams* streams, const ah_mr_value* value, ah_mr_flat* out) {
   const std::string_view bytes(value->bytes, static_cast<size_t>(value->size));
-  return t_streams->flat().read(bytes, *reinterpret_cast<FlatTable*>(out));
+  return streams->flat().read(bytes, *reinterpret_cast<FlatTable*>(out));
 }
 
-void flat_shape(uint32_t shape, ah_mr_value* text) {
-  const std::string_view found = t_streams->flat().shape(shape);
+void flat_shape(ah_mr_streams* streams, uint32_t shape, ah_mr_value* text) {
+  const std::string_view found = streams->flat().shape(shape);
   text->bytes = found.data();
   text->size = static_cast<int64_t>(found.size());
 }
 
-int32_t find_text(const char* bytes, int64_t size) {
-  return t_streams->texts().find(bytes, static_cast<uint64_t>(size));
+int32_t find_text(ah_mr_streams* streams, const char* bytes, int64_t size) {
+  return streams->texts().find(bytes, static_cast<uint64_t>(size));
 }
-void keep_text(int32_t place, const char* bytes, int64_t size) {
-  t_streams->texts().keep(static_cast<uint32_t>(place), bytes, static_cast<uint64_t>(size));
+void keep_text(ah_mr_streams* streams, int32_t place, const char* bytes, int64_t size) {
+  streams->texts().keep(static_cast<uint32_t>(place), bytes, static_cast<uint64_t>(size));
 }
 
 Error error_of(const std::exception& thrown) {
@@ -316,13 +316,13 @@ Error error_of(const std::exception& thrown) {
 /// Calls `Function`; an exception fails the call in the same way as the function's own errors.
 template <auto Function>
 struct Reporting;
-template <typename R, typename... A, R (*Function)(A...)>
+template <typename R, typename... A, R (*Function)(ah_mr_streams*, A...)>
 struct Reporting<Function> {
-  static R call(A... arguments) {
+  static R call(ah_mr_streams* streams, A... arguments) {
     try {
-      return Function(arguments...);
+      return Function(streams, arguments...);
     } catch (const std::exception& e) {
-      t_streams->fail(error_of(e));
+      streams->fail(error_of(e));
     }
     if constexpr (std::is_pointer_v<R>) {
       return nullptr;
@@ -334,12 +334,12 @@ struct Reporting<Function> {
 template <auto Function>
 constexpr auto reporting = &Reporting<Function>::call;
 
-constexpr ah_mapreduce_api kMapReduceApi = {
-    reporting<mapreduce_files::split>, reporting<range>, reporting<needed>, reporting<results>, reporting<results_of>,
-    reporting<buffer>, reporting<buffer_rows>, batch, count_rows, reporting<next>, reporting<rows>, reporting<buckets>,
-    reporting<put_row>, reporting<combine>, reporting<take_value>, reporting<locate>, reporting<set_slot>, get_slot,
-    reporting<through>, reporting<pour>, reporting<combined>, match, draw, reporting<sample>,
-    reporting<mapreduce_files::part>, reporting<mapreduce_files::finish_part>,
+constexpr ah_mapreduce_api kFunctions = {
+    nullptr, reporting<mapreduce_files::split>, reporting<range>, reporting<needed>, reporting<results>,
+    reporting<results_of>, reporting<buffer>, reporting<buffer_rows>, batch, count_rows, reporting<next>,
+    reporting<rows>, reporting<buckets>, reporting<put_row>, reporting<combine>, reporting<take_value>,
+    reporting<locate>, reporting<set_slot>, get_slot, reporting<through>, reporting<pour>, reporting<combined>, match,
+    draw, reporting<sample>, reporting<mapreduce_files::part>, reporting<mapreduce_files::finish_part>,
     // Wide operations.
     reporting<mapreduce_wide::needed_of>, reporting<mapreduce_wide::keyed>, reporting<mapreduce_wide::placed>,
     reporting<mapreduce_wide::into>, reporting<mapreduce_wide::sampled>, reporting<mapreduce_wide::splitters>,
@@ -351,10 +351,6 @@ constexpr ah_mapreduce_api kMapReduceApi = {
 };
 
 }  // namespace
-
-TaskStreams::TaskStreams(TaskPlace& place) : place_(place) { t_streams = this; }
-TaskStreams& TaskStreams::of_thread() { return *t_streams; }
-TaskStreams::~TaskStreams() { t_streams = nullptr; }
 
 void TaskStreams::begin() {
   sources_.clear();
@@ -413,6 +409,10 @@ ah_mr_sink* TaskStreams::add(Result<std::unique_ptr<TaskSink>> sink) {
   return sinks_.back().get();
 }
 
-void register_mapreduce_api(Vm& vm) { vm.register_ffi("mapreduce", &kMapReduceApi); }
+ah_mapreduce_api mapreduce_api(ah_mr_streams& streams) {
+  ah_mapreduce_api api = kFunctions;
+  api.streams = &streams;
+  return api;
+}
 
 }  // namespace actorhost

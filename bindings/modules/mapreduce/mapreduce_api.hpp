@@ -1,7 +1,7 @@
 #pragma once
 // The inputs and outputs (streams) of the map-reduce task that a node runs. Lua reads and writes their rows by the FFI
-// table of ffi_mapreduce.h, whose functions find the thread's TaskStreams through a thread-local. Each Vm has one
-// TaskStreams, used on its thread. Reading and writing rows may block on the disk and the network.
+// table of ffi_mapreduce.h. Each Vm has its own table and streams, used on its thread. Reading and writing rows may
+// block on the disk and the network.
 
 #include <memory>
 #include <optional>
@@ -65,10 +65,8 @@ namespace actorhost {
 
 class TaskStreams : private NonCopyable {
  public:
-  /// Registers this object for the FFI calls of this thread. `place` must outlive it.
-  explicit TaskStreams(TaskPlace& place);
-  ~TaskStreams();
-  static TaskStreams& of_thread();
+  /// `place` must outlive this object.
+  explicit TaskStreams(TaskPlace& place) : place_(place) {}
 
   /// Begins a task: drops the streams of the previous task.
   void begin();
@@ -90,6 +88,8 @@ class TaskStreams : private NonCopyable {
   TaskPlace& place() { return place_; }
   FlatReader& flat() { return flat_; }
   ShortTexts& texts() { return *texts_; }
+  /// Memory of the matches whose case was changed, valid until the next such matches.
+  std::string& changed_matches() { return changed_matches_; }
   void fail(const Error& error) { failure_ = error; }
   /// The error of the last failed call of the FFI table.
   Error failure() const { return failure_.value_or(Error{Code::bad_argument, "no call has failed"}); }
@@ -98,6 +98,7 @@ class TaskStreams : private NonCopyable {
   TaskPlace& place_;
   FlatReader flat_;
   const std::unique_ptr<ShortTexts> texts_ = std::make_unique<ShortTexts>();
+  std::string changed_matches_;
   std::vector<std::unique_ptr<ah_mr_source>> sources_;
   std::vector<std::unique_ptr<ah_mr_sink>> sinks_;
   ah_mr_sink* output_ = nullptr;
@@ -106,24 +107,32 @@ class TaskStreams : private NonCopyable {
   uint64_t skipped_ = 0;
 };
 
-/// Registers the FFI table "mapreduce" in `vm`.
-void register_mapreduce_api(Vm& vm);
+}  // namespace actorhost
+
+struct ah_mr_streams final : actorhost::TaskStreams {
+  using TaskStreams::TaskStreams;
+};
+
+namespace actorhost {
+
+/// The FFI table "mapreduce" for these streams.
+ah_mapreduce_api mapreduce_api(ah_mr_streams& streams);
 
 /// The table's functions for wide operations; documented in ffi_mapreduce.h.
 namespace mapreduce_wide {
 
-ah_mr_source* needed_of(uint32_t k, uint32_t bucket);
-ah_mr_sink* keyed(uint32_t buckets);
-ah_mr_sink* placed(uint32_t buckets);
-int32_t into(ah_mr_sink* sink, uint32_t bucket);
-ah_mr_sink* sampled(uint32_t most);
-int32_t splitters(ah_mr_source* samples, ah_mr_sink* to, uint32_t ranges, uint32_t descending);
-ah_mr_sink* ranges(ah_mr_source* splitters, uint32_t descending);
-int32_t put_under(ah_mr_sink* sink, const ah_mr_value* key, const ah_mr_row* row);
-ah_mr_sink* sorter(uint32_t order, uint32_t rows, uint32_t parts);
-ah_mr_source* sorted(ah_mr_sink* sorter);
-ah_mr_source* groups(ah_mr_sink** sorters, uint32_t count);
-ah_mr_source* set_of(ah_mr_sink* first, ah_mr_sink* second, uint32_t operation);
+ah_mr_source* needed_of(ah_mr_streams* streams, uint32_t k, uint32_t bucket);
+ah_mr_sink* keyed(ah_mr_streams* streams, uint32_t buckets);
+ah_mr_sink* placed(ah_mr_streams* streams, uint32_t buckets);
+int32_t into(ah_mr_streams* streams, ah_mr_sink* sink, uint32_t bucket);
+ah_mr_sink* sampled(ah_mr_streams* streams, uint32_t most);
+int32_t splitters(ah_mr_streams* streams, ah_mr_source* samples, ah_mr_sink* to, uint32_t ranges, uint32_t descending);
+ah_mr_sink* ranges(ah_mr_streams* streams, ah_mr_source* splitters, uint32_t descending);
+int32_t put_under(ah_mr_streams* streams, ah_mr_sink* sink, const ah_mr_value* key, const ah_mr_row* row);
+ah_mr_sink* sorter(ah_mr_streams* streams, uint32_t order, uint32_t rows, uint32_t parts);
+ah_mr_source* sorted(ah_mr_streams* streams, ah_mr_sink* sorter);
+ah_mr_source* groups(ah_mr_streams* streams, ah_mr_sink** sorters, uint32_t count);
+ah_mr_source* set_of(ah_mr_streams* streams, ah_mr_sink* first, ah_mr_sink* second, uint32_t operation);
 
 }  // namespace mapreduce_wide
 
@@ -131,10 +140,10 @@ ah_mr_source* set_of(ah_mr_sink* first, ah_mr_sink* second, uint32_t operation);
 /// documented at their definitions.
 namespace mapreduce_files {
 
-ah_mr_source* split(const ah_mr_split* split);
-ah_mr_sink* part(const ah_mr_save* save, uint32_t part);
-int32_t finish_part(ah_mr_sink* part, ah_mr_part* out);
-ah_mr_source* row_file(const char* folder, const char* id, uint32_t part);
+ah_mr_source* split(ah_mr_streams* streams, const ah_mr_split* split);
+ah_mr_sink* part(ah_mr_streams* streams, const ah_mr_save* save, uint32_t part);
+int32_t finish_part(ah_mr_streams* streams, ah_mr_sink* part, ah_mr_part* out);
+ah_mr_source* row_file(ah_mr_streams* streams, const char* folder, const char* id, uint32_t part);
 
 int begin_save(lua_State* L);
 int begin_checkpoint(lua_State* L);

@@ -172,27 +172,25 @@ Result<std::unique_ptr<RowSource>> opened(const ah_mr_split& split, TaskStreams&
 
 }  // namespace
 
-ah_mr_source* split(const ah_mr_split* split) {
-  TaskStreams& streams = TaskStreams::of_thread();
-  auto rows = opened(*split, streams);
-  if (split->skip == 0) return streams.add(std::move(rows));
-  if (!rows && !SkippingSource::may_skip(rows.error())) return streams.add(std::move(rows));
+ah_mr_source* split(ah_mr_streams* streams, const ah_mr_split* split) {
+  auto rows = opened(*split, *streams);
+  if (split->skip == 0) return streams->add(std::move(rows));
+  if (!rows && !SkippingSource::may_skip(rows.error())) return streams->add(std::move(rows));
   if (!rows) {
-    streams.skip(rows.error());
-    return streams.add(std::unique_ptr<RowSource>(std::make_unique<EmptySource>()));
+    streams->skip(rows.error());
+    return streams->add(std::unique_ptr<RowSource>(std::make_unique<EmptySource>()));
   }
-  return streams.add(std::unique_ptr<RowSource>(std::make_unique<SkippingSource>(*std::move(rows), streams)));
+  return streams->add(std::unique_ptr<RowSource>(std::make_unique<SkippingSource>(*std::move(rows), *streams)));
 }
 
-ah_mr_sink* part(const ah_mr_save* save, uint32_t part) {
+ah_mr_sink* part(ah_mr_streams* streams, const ah_mr_save* save, uint32_t part) {
   const SaveFolder folder{save->target, save->staging, save->id, save->overwrite != 0};
-  TaskStreams& streams = TaskStreams::of_thread();
-  const auto add = [&streams](auto sink) {
-    if (!sink) return streams.add(Result<std::unique_ptr<TaskSink>>(sink.error()));
-    return streams.add(std::unique_ptr<TaskSink>(*std::move(sink)));
+  const auto add = [streams](auto sink) {
+    if (!sink) return streams->add(Result<std::unique_ptr<TaskSink>>(sink.error()));
+    return streams->add(std::unique_ptr<TaskSink>(*std::move(sink)));
   };
   if (static_cast<RowFormat>(save->format) == RowFormat::rows) {
-    return add(RowFileSink::open(folder, part, &streams.place().room().budget));
+    return add(RowFileSink::open(folder, part, &streams->place().room().budget));
   }
   FileOptions options;
   options.format = static_cast<RowFormat>(save->format);
@@ -202,10 +200,10 @@ ah_mr_sink* part(const ah_mr_save* save, uint32_t part) {
   return add(FileSink::open(folder, part, options));
 }
 
-int32_t finish_part(ah_mr_sink* part, ah_mr_part* out) {
+int32_t finish_part(ah_mr_streams* streams, ah_mr_sink* part, ah_mr_part* out) {
   auto& sink = static_cast<PartSink&>(*part->rows);
   if (const Status status = sink.finish(); !status) {
-    TaskStreams::of_thread().fail(status.error());
+    streams->fail(status.error());
     return -1;
   }
   const SavedPart saved = sink.saved();
@@ -215,11 +213,10 @@ int32_t finish_part(ah_mr_sink* part, ah_mr_part* out) {
   return 0;
 }
 
-ah_mr_source* row_file(const char* folder, const char* id, uint32_t part) {
+ah_mr_source* row_file(ah_mr_streams* streams, const char* folder, const char* id, uint32_t part) {
   auto rows = open_row_file(folder, id, part);
-  TaskStreams& streams = TaskStreams::of_thread();
-  if (!rows) return streams.add(Result<std::unique_ptr<RowSource>>(rows.error()));
-  return streams.add(std::unique_ptr<RowSource>(*std::move(rows)));
+  if (!rows) return streams->add(Result<std::unique_ptr<RowSource>>(rows.error()));
+  return streams->add(std::unique_ptr<RowSource>(*std::move(rows)));
 }
 
 /// The id of the next save. It is not random: if rows are lost, another worker begins the save again while the other

@@ -70,7 +70,7 @@ local function open(dataset)
   end
   return function(number)
     task = number
-    for i in ipairs(names) do sources[i] = required(api.needed(i - 1)) end
+    for i in ipairs(names) do sources[i] = required(api.needed(api.streams, i - 1)) end
     return sources[1]
   end, reader
 end

@@ -133,7 +133,7 @@ local batched = opened .. [[
 local grouped = head .. of_row .. batched .. [[
   local any, key, value = false, nil, nil
   while true do
-    local n = api.next(source)
+    local n = api.next(api.streams, source)
     if n <= 0 then
       if any then rest(key, value) end
       return n
@@ -160,7 +160,7 @@ end
 
 local plain = head .. batched .. [[
   while not state.full do
-    local n = api.next(source)
+    local n = api.next(api.streams, source)
     if n <= 0 then return n end
     for i = 0, n - 1 do
       batch.at = i
@@ -176,7 +176,7 @@ end
 -- Rows for a function that takes them as stored in a batch.
 local raw = head .. batched .. [[
   while true do
-    local n = api.next(source)
+    local n = api.next(api.streams, source)
     if n <= 0 then return n end
     for i = 0, n - 1 do
       batch.at = i
@@ -196,7 +196,7 @@ local counted = head .. opened .. [[
     if state.full then break end
     local stop = begin + 255
     if stop > source.to then stop = source.to end
-    api.count_rows(stop - begin + 1)
+    api.count_rows(api.streams, stop - begin + 1)
     for i = begin, stop do
       local a, b = ELEMENT, nil
       present.number = PRESENT
@@ -234,7 +234,7 @@ end
       at, count = 0, 0
       if size < 0 then return nil end
       if i == size then
-        size, i = api.next(source), 0
+        size, i = api.next(api.streams, source), 0
         if size < 0 then fail() end
         if size == 0 then
           size = -1
@@ -262,7 +262,7 @@ return function(source)
   return function()
     if i == size then
       if size < 0 then return nil end
-      size, i = api.next(source), 0
+      size, i = api.next(api.streams, source), 0
       if size < 0 then fail() end
       if size == 0 then
         size, i = -1, -1

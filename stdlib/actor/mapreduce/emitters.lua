@@ -25,10 +25,10 @@ local spread = [[
     if type(r1) == "function" then
       local matches = matches_of(r1, mI)
       if matches then
-        local n = api.match(matches)
+        local n = api.match(api.streams, matches)
         while n > 0 do
           for j = 0, n - 1 do matchedI(text_at(matches.bytes[j], matches.sizes[j])) end
-          n = api.match(matches)
+          n = api.match(api.streams, matches)
         end
       else
         for x, y, z in r1, r2, r3 do --fI

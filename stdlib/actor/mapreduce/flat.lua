@@ -63,7 +63,7 @@ function M.reader(text_at)
   local makers = {}
   local function make(shape)
     local found = ffi.new("ah_mr_value")
-    api.flat_shape(shape, found)
+    api.flat_shape(api.streams, shape, found)
     local text = ffi.string(found.bytes, found.size)
     local chunk = "local text_at, list = ... return function(v) return " .. constructor(text, 1, 0) .. " end"
     local maker = assert(loadstring(chunk, "@stdlib/actor/mapreduce/flat-" .. shape))(text_at, list)
@@ -71,7 +71,7 @@ function M.reader(text_at)
     return maker
   end
   return function(v)
-    local shape = api.flat(v, flat)
+    local shape = api.flat(api.streams, v, flat)
     if shape == 0 then return nil end
     return (makers[shape] or make(shape))(flat.values)
   end

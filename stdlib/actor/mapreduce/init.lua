@@ -9,6 +9,7 @@
 ---       :map(function(word) return word, 1 end)
 ---       :reduce_by_key(mr.sum)
 ---       :collect()
+require("actor.c.mapreduce") -- registers the FFI table that the modules use
 local accumulators = require("actor.mapreduce.accumulators")
 local apply = require("actor.mapreduce.apply")
 local broadcasts = require("actor.mapreduce.broadcasts")

@@ -31,7 +31,7 @@ function sources.files(source, task)
   local split = source.splits[task]
   local csv, anchors
   if source.csv then csv, anchors = csv_of(source.csv) end
-  local rows = required(api.split(ffi.new("ah_mr_split", {
+  local rows = required(api.split(api.streams, ffi.new("ah_mr_split", {
     path = split.path, kind = split_kinds[split.kind], skip = source.skip and 1 or 0, from = split.from or 0, to = split.to or 0,
     size = split.size or -1, seconds = source.seconds, ca_file = source.ca_file, format = formats[source.format], csv = csv,
   })))
@@ -41,20 +41,20 @@ end
 local put_element, bind_element = compile.writer()
 
 function sources.array(source, task)
-  local buffer = required(api.buffer())
+  local buffer = required(api.buffer(api.streams))
   bind_element(buffer)
   local from, to = source.part(task)
   for i = from, to do put_element(source.array[i]) end
-  return required(api.buffer_rows(buffer))
+  return required(api.buffer_rows(api.streams, buffer))
 end
 
 function sources.range(source, task)
   local from, to = source.part(task)
-  return required(api.range(source.first, source.step, from, to))
+  return required(api.range(api.streams, source.first, source.step, from, to))
 end
 
 function sources.checkpoint(source, task)
-  return required(api.row_file(source.folder, source.id, task - 1))
+  return required(api.row_file(api.streams, source.folder, source.id, task - 1))
 end
 
 -- By the kind of a stage's `input`. Each returns a function that opens the rows of a task, and optionally the first
@@ -68,20 +68,20 @@ function kinds.source(input)
 end
 
 function kinds.rows(_, _, k)
-  return function() return required(api.needed(k)) end
+  return function() return required(api.needed(api.streams, k)) end
 end
 
 -- Puts all rows of the k-th need into `sink`.
 local function pour(sink, k)
-  if api.pour(sink, required(api.needed(k))) < 0 then c.fail() end
+  if api.pour(api.streams, sink, required(api.needed(api.streams, k))) < 0 then c.fail() end
 end
 
 -- Combines rows natively; merges states if earlier tasks have combined the rows already.
 local function combined_natively(native)
   return function()
-    local sink = required(api.combine(native, 0))
+    local sink = required(api.combine(api.streams, native, 0))
     pour(sink, 0)
-    return required(api.combined(sink))
+    return required(api.combined(api.streams, sink))
   end
 end
 
@@ -97,11 +97,11 @@ function kinds.combined(input, stage)
   })
   local loop = compile.raw_loop(put, { put = dataset })
   return function()
-    local sink = required(api.combine("", 0))
+    local sink = required(api.combine(api.streams, "", 0))
     bind(sink)
-    if loop(required(api.needed(0))) < 0 then c.fail() end
+    if loop(required(api.needed(api.streams, 0))) < 0 then c.fail() end
     finish()
-    return required(api.combined(sink))
+    return required(api.combined(api.streams, sink))
   end, dataset.merge or dataset.fn
 end
 
@@ -109,7 +109,7 @@ local function sorters(stage, rows)
   local count = #stage.needs
   local made = ffi.new("ah_mr_sink*[?]", count)
   for i = 0, count - 1 do
-    made[i] = required(api.sorter(C.AH_SORT_ORDER_HASH, rows, count))
+    made[i] = required(api.sorter(api.streams, C.AH_SORT_ORDER_HASH, rows, count))
     pour(made[i], i)
   end
   return made, count
@@ -117,7 +117,7 @@ end
 
 function kinds.groups(input, stage)
   return function()
-    return required(api.groups(sorters(stage, C.AH_MR_SORT_ANY)))
+    return required(api.groups(api.streams, sorters(stage, C.AH_MR_SORT_ANY)))
   end, input.dataset.reader()
 end
 
@@ -126,7 +126,7 @@ local set_operations = enum("AH_SET_OPERATION", "intersection subtract")
 function kinds.set(input, stage)
   return function()
     local made = sorters(stage, C.AH_MR_SORT_WHOLE)
-    return required(api.set_of(made[0], made[1], set_operations[input.dataset.op]))
+    return required(api.set_of(api.streams, made[0], made[1], set_operations[input.dataset.op]))
   end
 end
 
@@ -134,9 +134,9 @@ function kinds.sorted(input)
   local dataset = input.dataset
   return function()
     local order = dataset.descending and C.AH_SORT_ORDER_DESCENDING or C.AH_SORT_ORDER_ASCENDING
-    local sorter = required(api.sorter(order, dataset.fn and C.AH_MR_SORT_UNDER or C.AH_MR_SORT_ANY, 1))
+    local sorter = required(api.sorter(api.streams, order, dataset.fn and C.AH_MR_SORT_UNDER or C.AH_MR_SORT_ANY, 1))
     pour(sorter, 0)
-    return required(api.sorted(sorter))
+    return required(api.sorted(api.streams, sorter))
   end
 end
 

@@ -19,7 +19,7 @@ local function read_part(view, partition)
   return run.act(view, "to_local_iterator", { kind = "kept" }, function()
     local figures = c.figures().stages
     local count = figures[#figures].tasks
-    local rows = partition <= count and run.read_all(required(api.results_of(partition - 1))) or {}
+    local rows = partition <= count and run.read_all(required(api.results_of(api.streams, partition - 1))) or {}
     return { rows = rows, count = count }
   end)
 end

@@ -25,12 +25,12 @@ local required, as_value = compile.required, compile.as_value
 -- ---- summaries ----
 
 local function into(sink, bucket)
-  if api.into(sink, bucket) ~= 0 then c.fail() end
+  if api.into(api.streams, sink, bucket) ~= 0 then c.fail() end
 end
 
 -- Puts rows into bucket 0, and the summary, boxed, into bucket 1.
 function outputs.summarised(stage)
-  local put, open, _, sink = outputs.written(function() return api.placed(2) end)
+  local put, open, _, sink = outputs.written(function() return api.placed(api.streams, 2) end)
   local begin = stage.output.begin
   local take, summary
   return function(a, b)
@@ -62,7 +62,7 @@ local function plan_carry(planner, dataset, needs, carry)
   local function program(stage)
     return function(task)
       local put, bind = compile.writer()
-      local sink = required(api.placed(stage.buckets))
+      local sink = required(api.placed(api.streams, stage.buckets))
       bind(sink)
       if task == 1 then return end
       local known, n = carry()
@@ -81,7 +81,7 @@ end
 local function plan_carried(planner, dataset, scan)
   local before = planner:close(planner:open(dataset.parents[1]), { kind = "summarised", begin = scan.begin, label = dataset }, 2)
   return before, plan_carry(planner, dataset, { { stage = before, wide = true } }, function()
-    local summaries, n = read_boxes(api.needed_of(0, 1))
+    local summaries, n = read_boxes(api.needed_of(api.streams, 0, 1))
     return scan.carry(summaries, n), n
   end)
 end
@@ -93,8 +93,8 @@ local function plan_scan(planner, dataset)
     local known
     local function read(source, rest) return readers.each(source, scan.read(known, rest)) end
     return function()
-      known = read_boxes(api.needed(1))[1]
-      return required(api.needed(0))
+      known = read_boxes(api.needed(api.streams, 1))[1]
+      return required(api.needed(api.streams, 0))
     end, { read = read }
   end
   return planner:stage {
@@ -224,7 +224,7 @@ end
 -- Puts each row of the second dataset into the bucket of the first dataset's partition that has the row of the same
 -- number.
 function outputs.by_number(stage)
-  local put, open, _, sink = outputs.written(function() return api.placed(math.max(1, stage.buckets)) end)
+  local put, open, _, sink = outputs.written(function() return api.placed(api.streams, math.max(1, stage.buckets)) end)
   local i, bucket, ends
   return function(a, b)
     i = i + 1
@@ -233,20 +233,20 @@ function outputs.by_number(stage)
     put(a, b)
   end, function(task)
     open(task)
-    local known = read_boxes(api.needed(1))[1]
+    local known = read_boxes(api.needed(api.streams, 1))[1]
     i, bucket, ends = known.before, 1, known.ends
   end
 end
 
 local function open_zip()
   local function read(source, rest)
-    local pull = readers.puller(required(api.needed(1)))
+    local pull = readers.puller(required(api.needed(api.streams, 1)))
     return readers.each(source, function(a, b)
       local _, other, value = pull()
       rest(as_value(a, b), as_value(other, value))
     end)
   end
-  return function() return required(api.needed(0)) end, { read = read }
+  return function() return required(api.needed(api.streams, 0)) end, { read = read }
 end
 
 local function plan_zip(planner, dataset)
@@ -255,9 +255,9 @@ local function plan_zip(planner, dataset)
   local right = planner:close(planner:open(dataset.parents[2]), summarised, 2)
   local needs = { { stage = left, wide = true }, { stage = right, wide = true } }
   local compared = plan_carry(planner, dataset, needs, function()
-    local counts = read_boxes(api.needed_of(0, 1))
+    local counts = read_boxes(api.needed_of(api.streams, 0, 1))
     local ends, rows = offsets(counts)
-    local before, others = offsets(read_boxes(api.needed_of(1, 1)))
+    local before, others = offsets(read_boxes(api.needed_of(api.streams, 1, 1)))
     if rows ~= others then error(("the datasets have %d and %d rows"):format(rows, others), 0) end
     for i, n in ipairs(counts) do ends[i] = ends[i] + n end
     local known = {}

@@ -33,23 +33,23 @@ function M.written_pairs(make)
 end
 
 function M.rows()
-  return M.written(function() return api.rows() end)
+  return M.written(function() return api.rows(api.streams) end)
 end
 
 -- Distributes rows by their first value.
 function M.buckets(stage)
-  return M.written(function() return api.buckets(stage.buckets) end)
+  return M.written(function() return api.buckets(api.streams, stage.buckets) end)
 end
 
 -- Distributes pairs by key.
 function M.keyed(stage)
-  return M.written_pairs(function() return api.keyed(stage.buckets) end)
+  return M.written_pairs(function() return api.keyed(api.streams, stage.buckets) end)
 end
 
 -- Combines pairs by key.
 function M.combine(stage)
   local dataset = stage.output.dataset
-  local function make() return api.combine(dataset.native or "", stage.buckets) end
+  local function make() return api.combine(api.streams, dataset.native or "", stage.buckets) end
   if dataset.native then return M.written_pairs(make) end
   local put, bind, finish = compile.combiner(dataset.fn, {
     first = dataset.initial, merge = dataset.merge, objects = dataset.objects,
@@ -59,21 +59,21 @@ end
 
 -- Removes duplicate rows.
 function M.distinct(stage)
-  return M.written(function() return api.combine("row", stage.buckets) end)
+  return M.written(function() return api.combine(api.streams, "row", stage.buckets) end)
 end
 
 -- Puts all rows of a task into one bucket; neighbouring tasks share a bucket.
 function M.merged(stage)
   return M.written(function(task)
-    local sink = required(api.placed(stage.buckets))
-    api.into(sink, math.floor((task - 1) * stage.buckets / stage.tasks))
+    local sink = required(api.placed(api.streams, stage.buckets))
+    api.into(api.streams, sink, math.floor((task - 1) * stage.buckets / stage.tasks))
     return sink
   end)
 end
 
 -- Puts all rows into bucket 0, which every later task reads.
 function M.shared(stage)
-  return M.written(function() return api.placed(stage.buckets) end)
+  return M.written(function() return api.placed(api.streams, stage.buckets) end)
 end
 
 -- Makes at most one row: `step` folds all rows into a state from `start`; `close` turns the state into the row.
@@ -94,7 +94,7 @@ end
 
 -- Passes each row to a function, and makes no rows.
 function M.foreach(stage)
-  return stage.output.fn, function() required(api.rows()) end
+  return stage.output.fn, function() required(api.rows(api.streams)) end
 end
 
 -- Keeps the first rows of each task.

@@ -42,8 +42,8 @@ end
 
 -- Appends an operation that needs no Lua to `source`.
 local function natively(source, op, task)
-  if op.op == "sample" then return required(api.sample(source, op.fn, task)) end
-  return required(api.through(source, op.native))
+  if op.op == "sample" then return required(api.sample(api.streams, source, op.fn, task)) end
+  return required(api.through(api.streams, source, op.native))
 end
 
 -- Returns a function that runs a task from its rows to its output: first the operations that need no Lua, then the
@@ -66,8 +66,8 @@ local function runner(stage, input, k, ops, output)
     output.open(task)
     if poured then
       faults.doing = labels.put
-      if output.of_pairs then source = required(api.through(source, "pairs")) end
-      if api.pour(output.sink(), source) < 0 then c.fail() end
+      if output.of_pairs then source = required(api.through(api.streams, source, "pairs")) end
+      if api.pour(api.streams, output.sink(), source) < 0 then c.fail() end
     else
       faults.doing = nil
       if loop(source, task) < 0 then c.fail() end

@@ -17,7 +17,7 @@ local band, rshift = bit.band, bit.rshift
 function M.each(source, take)
   local batch = api.batch(source)
   while true do
-    local n = api.next(source)
+    local n = api.next(api.streams, source)
     if n <= 0 then return n end
     for i = 0, n - 1 do
       batch.at = i
@@ -36,7 +36,7 @@ function M.puller(source)
   local i, n = 0, 0
   return function()
     if i == n then
-      i, n = 0, api.next(source)
+      i, n = 0, api.next(api.streams, source)
       if n < 0 then c.fail() end
       if n == 0 then return false, nil, nil end
     end
@@ -51,7 +51,7 @@ end
 local function groups(source, begin, add)
   local batch = api.batch(source)
   while true do
-    local n = api.next(source)
+    local n = api.next(api.streams, source)
     if n <= 0 then return n end
     for i = 0, n - 1 do
       batch.at = i

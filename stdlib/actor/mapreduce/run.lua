@@ -196,7 +196,7 @@ end
 local function run_through(dataset, name, index, stages, signature, read)
   local action = begin(index, stages, signature)
   work_on(action)
-  local result = with_results(action, function() return read(required(api.results())) end)
+  local result = with_results(action, function() return read(required(api.results(api.streams))) end)
   dataset.last_run = { name = "mapreduce." .. name, stages = stages, figures = c.figures() }
   count_retained(dataset.last_run)
   local summary = node.rank == 0 and node.flags().progress and explain.summary(dataset.last_run)
@@ -265,7 +265,7 @@ function M.hold(dataset, name, output)
   end
   function held.read(partition, fn)
     if not action then open() end -- this node has joined late
-    return with_results(action, function() return fn(required(api.results_of(partition - 1))) end)
+    return with_results(action, function() return fn(required(api.results_of(api.streams, partition - 1))) end)
   end
   function held.release()
     if action then c.finished() else skip(index) end

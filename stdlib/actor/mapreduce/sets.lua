@@ -110,7 +110,7 @@ local function open_cartesian()
         held[n] = as_value(a, b)
       end
       if n > 0 then
-        local result = readers.each(compile.required(api.needed_of(1, 0)), function(a, b)
+        local result = readers.each(compile.required(api.needed_of(api.streams, 1, 0)), function(a, b)
           local other = as_value(a, b)
           for i = 1, n do rest(held[i], other) end
         end)
@@ -119,7 +119,7 @@ local function open_cartesian()
     end
     return 0
   end
-  return function() return compile.required(api.needed(0)) end, { read = read }
+  return function() return compile.required(api.needed(api.streams, 0)) end, { read = read }
 end
 
 local function plan_cartesian(planner, dataset)

@@ -34,10 +34,10 @@ function outputs.part(stage)
   stage.output.anchor = names -- keeps it alive, since `spec` points to it
   local part
   return put_row, function(task)
-    part = required(api.part(spec, task - 1))
+    part = required(api.part(api.streams, spec, task - 1))
     bind(part)
   end, function()
-    if api.finish_part(part, made) ~= 0 then c.fail() end
+    if api.finish_part(api.streams, part, made) ~= 0 then c.fail() end
     open_figures()
     put_figures(ffi.string(made.name), { made.rows, made.bytes })
   end, function() return part end

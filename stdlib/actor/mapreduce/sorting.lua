@@ -35,18 +35,18 @@ local function keyed_rows(dataset, make)
 end
 
 function outputs.sort_rows(stage)
-  return keyed_rows(stage.output.dataset, function() return api.placed(1) end)
+  return keyed_rows(stage.output.dataset, function() return api.placed(api.streams, 1) end)
 end
 
 function outputs.sampled(stage)
   local most = math.max(SAMPLES_OF_TASK, math.ceil(SAMPLES_OF_RANGE * stage.output.ranges / math.max(1, stage.tasks)))
-  return keyed_rows(stage.output.dataset, function() return api.sampled(most) end)
+  return keyed_rows(stage.output.dataset, function() return api.sampled(api.streams, most) end)
 end
 
 function outputs.ranges(stage)
   local dataset = stage.output.dataset
   return outputs.written(function()
-    return api.ranges(compile.required(api.needed_of(1, 0)), dataset.descending and 1 or 0)
+    return api.ranges(api.streams, compile.required(api.needed_of(api.streams, 1, 0)), dataset.descending and 1 or 0)
   end)
 end
 
@@ -55,10 +55,10 @@ end
 local function choose_splitters(stage)
   local dataset, ranges = stage.input.dataset, stage.input.ranges
   return function(task)
-    local sink = compile.required(api.placed(stage.buckets))
+    local sink = compile.required(api.placed(api.streams, stage.buckets))
     if task == 1 then return end
-    local samples = compile.required(api.needed_of(0, 1))
-    if api.splitters(samples, sink, ranges, dataset.descending and 1 or 0) ~= 0 then c.fail() end
+    local samples = compile.required(api.needed_of(api.streams, 0, 1))
+    if api.splitters(api.streams, samples, sink, ranges, dataset.descending and 1 or 0) ~= 0 then c.fail() end
   end
 end
 

@@ -20,12 +20,12 @@ for i = 0, PLACES - 1 do cached_texts[i] = "" end
 -- The text of `size` bytes.
 local function text_at(bytes, size)
   if size > SHORT then return ffi.string(bytes, size) end
-  local place = api.find_text(bytes, size)
+  local place = api.find_text(api.streams, bytes, size)
   if place >= 0 then return cached_texts[place] end
   place = -1 - place
   local text = ffi.string(bytes, size)
   cached_texts[place] = text
-  api.keep_text(place, bytes, size)
+  api.keep_text(api.streams, place, bytes, size)
   return text
 end
 

@@ -49,7 +49,7 @@ function M.combiner(fn, how)
 
   local function store(slot, v, more)
     set(value, some(v, more))
-    if api.set_slot(sink, slot, value) ~= 0 then c.fail() end
+    if api.set_slot(api.streams, sink, slot, value) ~= 0 then c.fail() end
   end
 
   local function combine(slot, v, with, begin)
@@ -77,7 +77,7 @@ function M.combiner(fn, how)
   local function combine_waiting()
     local count = waiting
     waiting = 0
-    local slots = api.locate(sink)
+    local slots = api.locate(api.streams, sink)
     if slots == nil then c.fail() end
     for i = 0, count - 1 do
       local kind = kinds[i]
@@ -93,7 +93,7 @@ function M.combiner(fn, how)
 
   -- `k`: an ah_mr_value, whose bytes are copied.
   local function wait_under(k, v, kind)
-    local i = api.take(sink, k) - 1
+    local i = api.take(api.streams, sink, k) - 1
     kinds[i] = kind
     if kind == NUMBER then numbers[i] = v else others[i] = v end
     waiting = i + 1
@@ -177,7 +177,7 @@ function M.writer()
     else
       row.pair = 0
     end
-    if api.put(sink, row) ~= 0 then c.fail() end
+    if api.put(api.streams, sink, row) ~= 0 then c.fail() end
   end
   return put, function(to) sink = to end
 end
@@ -193,7 +193,7 @@ function M.keyed_writer()
     set(row.first, a)
     row.pair = b ~= nil and 1 or 0
     if b ~= nil then set(row.second, b) end
-    if api.put_under(sink, under, row) ~= 0 then c.fail() end
+    if api.put_under(api.streams, sink, under, row) ~= 0 then c.fail() end
   end
   return put, function(to) sink = to end
 end
