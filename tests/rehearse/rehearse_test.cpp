@@ -11,8 +11,7 @@ namespace {
 
 struct Job {
   std::string name;
-  Words words;            // flags, the job and its arguments
-  bool on_fibres = true;  // map-reduce stores the streams of a task for each thread (mapreduce_api.cpp)
+  Words words;  // flags, the job and its arguments
 };
 
 const Words kUneven = {"--inject", "straggler=0.34:4x,delay=uniform(0,0.002)"};
@@ -34,8 +33,8 @@ std::vector<Job> jobs() {
       {"collectives", {"jobs/collective.lua", "collective_that_has_failed_holds_up", "0", "star", "blocking"}},
       {"steps of collectives", {"jobs/steps.lua", "steps", "steps", "ssp:2", "2"}},
       {"averaging", {"jobs/steps.lua", "steps", "average", "bsp", "0"}},
-      {"map-reduce", {"jobs/mapreduce_actions.lua", "model", "11"}, false},
-      {"iterated map-reduce", {"jobs/mapreduce_iterate.lua", "job", "--fold"}, false},
+      {"map-reduce", {"jobs/mapreduce_actions.lua", "model", "11"}},
+      {"iterated map-reduce", {"jobs/mapreduce_iterate.lua", "job", "--fold"}},
   };
 }
 
@@ -79,7 +78,7 @@ uint64_t number_of(const char* variable, uint64_t otherwise) {
 
 }  // namespace
 
-TEST_CASE("a rehearsed job has its results and the same trace twice, on threads and on fibres") {
+TEST_CASE("a rehearsed job has its results, and the same trace on threads and on fibres") {
   const uint64_t first = number_of("ACTORHOST_TEST_SEED", 1);
   const uint64_t count = number_of("ACTORHOST_TEST_SEEDS", 1);
   Rehearsals rehearsals;
@@ -93,7 +92,7 @@ TEST_CASE("a rehearsed job has its results and the same trace twice, on threads 
       INFO(job.name << ", ACTORHOST_TEST_SEED=" << order << "\n" << run.ended.description);
       REQUIRE(run.ended.status == 0);
       REQUIRE_FALSE(run.trace.empty());
-      CHECK(rehearsals.run(job, order, job.on_fibres ? Words{"--fibres"} : Words{}).trace == run.trace);
+      CHECK(rehearsals.run(job, order, {"--fibres"}).trace == run.trace);
       CHECK(rehearsals.run(job, order + 1).trace != run.trace);
     }
   }
