@@ -1,6 +1,7 @@
 --- Shared handling of the callbacks of `param.run` and `peer.run`: their `ctx`, their names in errors, checks of their
 --- results, `--inject` delays.
 local check = require("actor.check")
+local new = require("table.new")
 local node = require("actor.c.node")
 local owner = require("actor.c.owner")
 local util = require("actor.util")
@@ -18,20 +19,27 @@ local M = {}
 
 local Context = check.strict("ctx.", "id", "rank")
 
-local epoch, ids -- the newest known membership
+-- The newest known membership, and this node in it.
+local epoch, id, rank, size, owns
+
+local function read_membership()
+  local workers, own = node.workers(), node.role == "worker" and node.id or nil
+  epoch, id, rank, size = node.epoch, own, own and node.rank, #workers
+  function owns(key)
+    local found = owner.among(key, workers)
+    return found ~= nil and found == own
+  end
+end
 
 ---Makes the ctx of one step, with the membership of the last events.deliver().
----@param fields table the step and other fields
+---@param step integer
+---@param ctx table|nil a table with other fields, which becomes the ctx
 ---@return actor.Context
-function M.context(fields)
-  if epoch ~= node.epoch then epoch, ids = node.epoch, node.workers() end
-  local workers, id = ids, node.role == "worker" and node.id or nil
-  fields.id, fields.rank, fields.size = id, id and node.rank, #workers
-  function fields.owns(key)
-    local found = owner.among(key, workers)
-    return found ~= nil and found == id
-  end
-  return setmetatable(fields, Context)
+function M.context(step, ctx)
+  if epoch ~= node.epoch then read_membership() end
+  ctx = ctx or new(0, 5)
+  ctx.step, ctx.id, ctx.rank, ctx.size, ctx.owns = step, id, rank, size, owns
+  return setmetatable(ctx, Context)
 end
 
 local originals = setmetatable({}, { __mode = "k" }) -- the user's functions behind those with other arguments

@@ -151,7 +151,7 @@ local function work(run, index, filters)
     local step, entries, timed = c.worker_next()
     if not step then return entries end -- the summary
     events.deliver()
-    local ctx = callbacks.context { step = step }
+    local ctx = callbacks.context(step)
     if not entries then entries = keys_to_fetch(run, ctx) end
     local began = timed and now() or nil
     local updates = callbacks.slowed(injection, run.push, ctx, entries)
@@ -167,7 +167,7 @@ local handlers = {}
 
 function handlers.stop(run, context)
   local stop = run.stop
-  stop = stop and check_returned(stop(callbacks.context(context)), "boolean", "stop", stop, "a boolean")
+  stop = stop and check_returned(stop(callbacks.context(context.step, context)), "boolean", "stop", stop, "a boolean")
   c.answer_stop(stop or false)
 end
 
@@ -179,7 +179,7 @@ function handlers.schedule(run, workers)
 end
 
 function handlers.pull(run, updates, step)
-  c.answer_pull(run.pull(callbacks.context { step = step }, updates), named("pull", run.pull))
+  c.answer_pull(run.pull(callbacks.context(step), updates), named("pull", run.pull))
 end
 
 function handlers.lost(run, id, entries, number)

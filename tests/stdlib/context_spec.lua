@@ -7,10 +7,10 @@ local callbacks = require("actor.callbacks")
 -- A ctx for each of these workers.
 local function contexts_of(ids)
   local out = {}
-  node.epoch, node.ids, node.role = node.epoch + 1, ids, "worker"
+  node.ids, node.role = ids, "worker"
   for i, id in ipairs(ids) do
-    node.id, node.rank = id, i - 1
-    out[i] = callbacks.context { step = 0 }
+    node.epoch, node.id, node.rank = node.epoch + 1, id, i - 1 -- a node reads its id and rank once in an epoch
+    out[i] = callbacks.context(0)
   end
   return out
 end
@@ -108,13 +108,13 @@ end)
 
 test("on a server a ctx has no id and no rank, and owns nothing", function()
   contexts_of { 0, 1 }
-  node.role, node.id, node.rank = "server", nil, nil
-  local ctx = callbacks.context { step = 7, updates = 3 }
+  node.epoch, node.role, node.id, node.rank = node.epoch + 1, "server", nil, nil
+  local ctx = callbacks.context(7, { updates = 3 })
   equal({ ctx.step, ctx.updates, ctx.size, ctx.id or "none", ctx.rank or "none", ctx.owns(1) },
     { 7, 3, 2, "none", "none", false })
   contexts_of {} -- all workers are lost
-  node.role, node.id, node.rank = "server", nil, nil
-  equal(callbacks.context({ step = 7 }).owns(1), false)
+  node.epoch, node.role, node.id, node.rank = node.epoch + 1, "server", nil, nil
+  equal(callbacks.context(7).owns(1), false)
 end)
 
 test("a wrong field or key is an error at the user's line", function()

@@ -105,7 +105,7 @@ struct PushRequest {
   }
   int operator()(const StopRequest& request) const {
     lua_pushstring(L, "stop");
-    lua_createtable(L, 0, 4);
+    lua_createtable(L, 0, 6);  // Lua adds size and owns
     set_field(L, "step", request.context.step);
     set_field(L, "updates", request.context.updates);
     set_field(L, "seconds", request.context.seconds);

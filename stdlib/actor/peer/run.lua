@@ -135,7 +135,7 @@ local current
 
 local function new_context()
   local step, seconds, updates, workers = c.snapshot()
-  return callbacks.context { step = step, seconds = seconds, updates = updates, workers = workers }
+  return callbacks.context(step, { seconds = seconds, updates = updates, workers = workers })
 end
 
 -- Waits until the pending operation is complete; meanwhile merges other workers' pushes to keys of this worker.
