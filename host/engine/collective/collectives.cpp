@@ -74,6 +74,7 @@ std::vector<NodeId> Collectives::workers_by_rank() {
 std::vector<NodeId> Collectives::members_in_snapshot(const CollectiveGroup& group) const {
   const bool from_outside = node_.role() != Role::worker;  // a server receives no join_point
   std::vector<NodeId> ids;
+  ids.reserve(node_.membership().workers().size());
   for (const Member& member : node_.membership().workers()) {
     if (group.name.empty() ? from_outside || member.id < late_joiners_.joined()
                            : std::binary_search(group.ids.begin(), group.ids.end(), member.id)) {
@@ -138,23 +139,21 @@ Result<Collectives::Live> Collectives::snapshot(const CollectiveGroup& group, co
                                         (group.name.empty() ? "" : " of group '" + group.name + "'") +
                                         " (guard with actor.role)"};
   }
-  live.group = {group.id,
-                static_cast<uint32_t>(self - ids.begin()),
-                static_cast<uint32_t>(ids.size()),
-                ids,
-                world_of(ids),
-                node_.membership().epoch(),
-                node_.actions(),
-                {}};
+  const auto me = static_cast<uint32_t>(self - ids.begin());
+  const size_t size = ids.size();
+  const uint64_t world = world_of(ids);
+  live.group = {group.id,        me, static_cast<uint32_t>(size), std::move(ids), world, node_.membership().epoch(),
+                node_.actions(), {}};
+  live.group.ranks.reserve(size);
+  live.group.homes.reserve(size);
   const Membership& membership = node_.membership();
-  std::vector<uint32_t> homes;
-  for (const NodeId id : ids) {
+  const std::vector<uint32_t>& homes = live.group.homes;
+  for (const NodeId id : live.group.ids) {
     live.group.ranks.push_back(membership.rank_of(id).value_or(0));
-    live.group.homes.push_back(membership.home_of(worker_address(id)));
-    const uint32_t home = live.group.homes.back();
-    if (std::find(homes.begin(), homes.end(), home) == homes.end()) homes.push_back(home);
+    const uint32_t home = membership.home_of(worker_address(id));
+    if (std::find(homes.begin(), homes.end(), home) == homes.end()) ++live.group.processes;
+    live.group.homes.push_back(home);
   }
-  live.group.processes = static_cast<uint32_t>(homes.size());
   live.group.joined = late_joiners_.joined();
   return live;
 }
