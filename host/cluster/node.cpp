@@ -28,11 +28,10 @@ std::string Node::name() const {
   return at ? "rank " + std::to_string(*at) : "worker " + std::to_string(self_);
 }
 
-bool Node::refresh() {
-  if (in_chunk_) return false;  // the current call relies on its members
-  if (cluster_.epoch() == membership_->epoch()) return false;
-  membership_ = cluster_.membership();
-  return true;
+MembershipPtr Node::refresh() {
+  if (in_chunk_) return nullptr;  // the current call relies on its members
+  if (cluster_.epoch() == membership_->epoch()) return nullptr;
+  return std::exchange(membership_, cluster_.membership());
 }
 
 void Node::record_memory() {

@@ -62,8 +62,8 @@ class Node {
   /// The membership as of the last `refresh`, which actions and collectives call at their start. Ranks do not change in
   /// between.
   const Membership& membership() const noexcept { return *membership_; }
-  /// Takes a new snapshot; true if the epoch has changed.
-  bool refresh();
+  /// Takes a new snapshot. Returns the snapshot before it, or null if the epoch is the same.
+  MembershipPtr refresh();
   /// The newest membership, whatever the snapshot: for protocols that follow it themselves.
   MembershipPtr newest_membership() const { return cluster_.membership(); }
 

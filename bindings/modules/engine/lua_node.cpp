@@ -55,8 +55,9 @@ int refresh(lua_State* L) {
   Node& node = node_of(L);
   expect(L, node.check());
   expect(L, node.run_chunks());
-  std::vector<Member> before = node.membership().workers();
-  if (!node.refresh()) return 0;
+  const MembershipPtr old = node.refresh();
+  if (old == nullptr) return 0;
+  const std::vector<Member>& before = old->workers();
   const Membership& now = node.membership();
   lua_createtable(L, 0, 3);
   set_field(L, "epoch", now.epoch());
