@@ -37,7 +37,7 @@ end
 ---@return actor.Context
 function M.context(step, ctx)
   if epoch ~= node.epoch then read_membership() end
-  ctx = ctx or new(0, 5)
+  ctx = ctx or new(0, 8)
   ctx.step, ctx.id, ctx.rank, ctx.size, ctx.owns = step, id, rank, size, owns
   return setmetatable(ctx, Context)
 end

@@ -134,8 +134,9 @@ end
 local current
 
 local function new_context()
-  local step, seconds, updates, workers = c.snapshot()
-  return callbacks.context(step, { seconds = seconds, updates = updates, workers = workers })
+  local ctx = callbacks.context(0)
+  ctx.step, ctx.seconds, ctx.updates, ctx.workers = c.snapshot()
+  return ctx
 end
 
 -- Waits until the pending operation is complete; meanwhile merges other workers' pushes to keys of this worker.
