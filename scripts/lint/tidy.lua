@@ -2,11 +2,11 @@
 -- found clean. Usage: luajit tidy.lua BUILD CACHE JOBS < every C++ and settings file, relative to the current folder.
 -- CACHE/<file>.ok holds the basis of a clean result: the digests of all files involved, compared as text.
 --
--- Headers take most of the time. So many changed files are first checked in batches; a batch is one source that
--- includes all its files. The path-sensitive analyser then follows calls from one file into another, and checks a
--- function met in such a call only with the arguments of that call. The output of a batch is not shown. If a batch is
--- not clean, because of a finding or because its files conflict, its files are checked one by one, and only those
--- results count.
+-- Headers take most of the time. So many changed files are first checked in batches. A batch is one source with the
+-- texts of all its files, since the path-sensitive analyser skips functions of included files. It follows calls from
+-- one file of a batch into another, and checks a function met in such a call only with the arguments of that call. The
+-- output of a batch is not shown. If a batch is not clean, because of a finding or because its files conflict, its
+-- files are checked one by one, and only those results count.
 
 local build, cache, jobs = arg[1], arg[2], tonumber(arg[3])
 local batch_limit = 16  -- files
@@ -131,14 +131,13 @@ local top, batch_count = cache .. "/batches/", 0
 local function batch_of(paths, flags)
   local lines, bytes, folder = {}, 0, settings_folder(paths[1])
   for i, path in ipairs(paths) do
-    lines[i] = ('#include "%s"  // NOLINT(bugprone-suspicious-include)\n'):format(path)
+    lines[i] = ('#line 1 "%s"\n%s'):format(path, read(path))
     bytes = bytes + size[path]
   end
   batch_count = batch_count + 1
   local file = top .. folder .. batch_count .. ".cpp"
   write(file, table.concat(lines))
-  local command = "clang-tidy --quiet '--header-filter=[.][ch]pp$' --extra-arg=-Xclang --extra-arg=-analyzer-opt-analyze-headers "
-    .. "FILE -- FLAGS >FILE.log 2>&1 && touch FILE.clean"
+  local command = "clang-tidy --quiet FILE -- FLAGS >FILE.log 2>&1 && touch FILE.clean"
   return { paths = paths, file = file, size = bytes,
     command = command:gsub("%u%u%u+", { FILE = quote(file), FLAGS = flags[paths[1] ] }) }
 end
