@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   const std::map<std::string, const char*> modes = {
       {"normal", "spec_mode = 'normal'"},
       {"jit-off", "spec_mode = 'jit-off' jit.off() jit.flush()"},
-      {"collector", "spec_mode = 'collector' collectgarbage('setpause', 0) collectgarbage('setstepmul', 1000)"}};
+      {"collector", "spec_mode = 'collector' collectgarbage('setpause', 0) collectgarbage('setstepmul', 300)"}};
   if (argc < 2) return usage();
   const auto mode = modes.find(argc > 2 ? argv[2] : "normal");
   if (mode == modes.end()) return usage();

@@ -28,8 +28,9 @@ local schedules = {
 for i = 2, 5 do schedules[#schedules + 1] = decay.warm_up { steps = 2, start = 0.25, next = schedules[i] } end
 local clips = { {}, { clip_norm = 1 }, { clip_value = 0.5 }, { clip_norm = 0.75, clip_value = 0.5 } }
 
--- Some tensors; `wide` is split over the servers.
-local shapes = { { "a", { 3, 2 } }, { "b", { 5 }, "float64" }, { "empty", { 0 } }, { "wide", { 50001 } } }
+-- Some tensors; in turns, with three servers, `wide` is split over the servers.
+local wide = ... == "all" and 501 or 50001
+local shapes = { { "a", { 3, 2 } }, { "b", { 5 }, "float64" }, { "empty", { 0 } }, { "wide", { wide } } }
 
 local function fresh()
   local values = {}
