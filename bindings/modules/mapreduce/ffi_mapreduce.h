@@ -7,8 +7,8 @@
 #include "host/mapreduce/tables/group_source.hpp" /* SetOperation */
 #include "host/mapreduce/tasks/file_sink.hpp"     /* RowFormat */
 /* FFI text "ffi/mapreduce": the rows of a task, read in batches and written one by one. Plain C for ffi.cdef, which
-   skips lines that start with '#'. Each Vm has its own table. Streams belong to the node's present task and end with it.
-   A failing call returns NULL or -1; fail() of actor.c.mapreduce then raises the reason. */
+   skips lines that start with '#'. Each Vm has its own table. Streams belong to the node's present task and end with
+   it. A failing call returns NULL or -1; fail() of actor.c.mapreduce then raises the reason. */
 
 /* RowValue of host/mapreduce/rows/row.hpp. */
 typedef struct ah_mr_value {
@@ -198,7 +198,8 @@ typedef struct ah_mapreduce_api {
   int32_t (*into)(ah_mr_streams* streams, ah_mr_sink* placed, uint32_t bucket);
   ah_mr_sink* (*sampled)(ah_mr_streams* streams, uint32_t most);
   /* Computes the borders of `ranges` ranges from the rows of `sampled`, as rows. */
-  int32_t (*splitters)(ah_mr_streams* streams, ah_mr_source* samples, ah_mr_sink* to, uint32_t ranges, uint32_t descending);
+  int32_t (*splitters)(ah_mr_streams* streams, ah_mr_source* samples, ah_mr_sink* to, uint32_t ranges,
+                       uint32_t descending);
   ah_mr_sink* (*ranges)(ah_mr_streams* streams, ah_mr_source* splitters, uint32_t descending);
   /* Puts a pair of the key and the row's bytes, for a sort by this key. */
   int32_t (*put_under)(ah_mr_streams* streams, ah_mr_sink* sink, const ah_mr_value* key, const ah_mr_row* row);

@@ -144,15 +144,15 @@ Result<Collectives::Live> Collectives::snapshot(const CollectiveGroup& group, co
   const uint64_t world = world_of(ids);
   live.group = {group.id,        me, static_cast<uint32_t>(size), std::move(ids), world, node_.membership().epoch(),
                 node_.actions(), {}};
+  auto& homes = live.group.homes;
+  homes.reserve(size);
   live.group.ranks.reserve(size);
-  live.group.homes.reserve(size);
   const Membership& membership = node_.membership();
-  const std::vector<uint32_t>& homes = live.group.homes;
   for (const NodeId id : live.group.ids) {
     live.group.ranks.push_back(membership.rank_of(id).value_or(0));
     const uint32_t home = membership.home_of(worker_address(id));
     if (std::find(homes.begin(), homes.end(), home) == homes.end()) ++live.group.processes;
-    live.group.homes.push_back(home);
+    homes.push_back(home);
   }
   live.group.joined = late_joiners_.joined();
   return live;
