@@ -206,13 +206,12 @@ void Cluster::report_spans(Address node, SpansMessage message) {
 
 /// The reader of a dialled link starts after this returns, so every frame on the link has a process, and the hello is
 /// sent before all frames that wait for the link.
-void Cluster::on_link_up(LinkId link, bool dialled, const std::string& peer) {
+void Cluster::on_link_up(LinkId link, std::optional<ProcessId> dialled, const std::string& peer) {
   service_.post({Event::Type::up, link, kNoProcess, peer});
   if (!dialled) return;
-  const ProcessId process = dialler_.dialled_process();
-  if (process == kNoProcess) return join_.set_link(link);  // possibly the coordinator: `take_welcome` assigns it
+  if (*dialled == kNoProcess) return join_.set_link(link);  // possibly the coordinator: `take_welcome` assigns it
   (void)stream()->send_on(link, make_frame(Kind::link_hello, kNoAddress, kNoAddress, view_.process()));
-  assign_peer(link, process);
+  assign_peer(link, *dialled);
 }
 
 /// The service thread may cut off `process` at the same time: the second of the two removes the link.

@@ -117,7 +117,7 @@ class Cluster final : private LinkEvents {
   using Event = ClusterService::Event;
 
   // LinkEvents, on the threads of links and senders
-  void on_link_up(LinkId link, bool dialled, const std::string& peer) override;
+  void on_link_up(LinkId link, std::optional<ProcessId> dialled, const std::string& peer) override;
   void on_link_down(LinkId link, ProcessId process, const std::string& reason) override;
   void on_service_frame(LinkId link, Frame&& frame) override;
   void on_reader_frame(LinkId link, Frame&& frame) override;

@@ -1,6 +1,7 @@
 #include "host/cluster/dialler.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "host/cluster/place/endpoint.hpp"
 
@@ -12,25 +13,16 @@ constexpr double kQuiet = 1;  // seconds of failed dials before the log reports 
 
 }  // namespace
 
-ProcessId Dialler::dialled_process() const {
-  std::lock_guard lock(mutex_);
-  return processes_.at(std::this_thread::get_id());
-}
-
 Result<LinkId> Dialler::dial(ProcessId process, const std::vector<std::string>& urls, size_t& at, double deadline,
                              bool once) {
-  {
-    std::lock_guard lock(mutex_);
-    processes_[std::this_thread::get_id()] = process;
-  }
   bool refused = false;
   std::map<size_t, std::string> why;  // the newest failure of each url
   const double log_at = clock_.now() + kQuiet;
   bool logged = false;
   for (;; ++at) {
     const std::string& url = urls[at % urls.size()];
-    Result<LinkId> link =
-        stream_->dial(with_scope_of(url, view_.url()), std::clamp(deadline - clock_.now(), 0.05, 5.0));
+    const double patience = std::clamp(deadline - clock_.now(), 0.05, 5.0);
+    Result<LinkId> link = stream_->dial(with_scope_of(url, view_.url()), patience, process);
     const bool strange = !link && link.error().code == Code::refused && urls.size() > 1;
     refused = refused || strange;
     if (!link) why[at % urls.size()] = link.error().message;
@@ -43,10 +35,6 @@ Result<LinkId> Dialler::dial(ProcessId process, const std::vector<std::string>& 
     const bool last = once && at + 1 >= urls.size();
     const double pause = (at + 1) % urls.size() == 0 ? kRedial : 0;
     if (again && !last && clock_.now() + pause < deadline && !view_.pause(pause)) continue;
-    {
-      std::lock_guard lock(mutex_);
-      processes_.erase(std::this_thread::get_id());
-    }
     if (link) return link;
     if (const auto end = view_.interruption()) return *end;
     std::string all;

@@ -1,10 +1,7 @@
 #pragma once
 // Dials other processes until one answers. Each call blocks its thread; several threads may dial at once. Thread-safe.
 
-#include <map>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "host/base/clock.hpp"
@@ -24,16 +21,12 @@ class Dialler {
   /// `at` to the last index. `process`: at the other end; kNoProcess if unknown. `once`: dials each url once. If there
   /// are several urls, a host that refuses may belong to another run, so the next url is tried.
   Result<LinkId> dial(ProcessId process, const std::vector<std::string>& urls, size_t& at, double deadline, bool once);
-  /// The `process` of the calling thread's dial.
-  ProcessId dialled_process() const;
 
  private:
   RunView& view_;
   const Clock& clock_;
   Log& log_;
   StreamTransport* stream_ = nullptr;
-  mutable std::mutex mutex_;
-  std::map<std::thread::id, ProcessId> processes_;  // by dialling threads; guarded by mutex_
 };
 
 inline constexpr double kRedial = 0.1;  // seconds between dials of another process

@@ -58,21 +58,21 @@ void StreamTransport::admit(std::unique_ptr<Stream> stream) {
   unproved_.fetch_sub(1);
 }
 
-Result<LinkId> StreamTransport::dial(const std::string& url, double seconds) {
+Result<LinkId> StreamTransport::dial(const std::string& url, double seconds, ProcessId process) {
   reap();
   {
     std::lock_guard lock(mutex_);
     if (closing_) return Error{Code::interrupted, "the transport of this host is closed"};
     ++dials_;
   }
-  auto link = dial_link(url, clock_.now() + seconds);
+  auto link = dial_link(url, clock_.now() + seconds, process);
   std::lock_guard lock(mutex_);
   --dials_;
   changed_.notify_all();
   return link;
 }
 
-Result<LinkId> StreamTransport::dial_link(const std::string& url, double deadline) {
+Result<LinkId> StreamTransport::dial_link(const std::string& url, double deadline, ProcessId process) {
   auto stream = connect(url, deadline - clock_.now());
   if (!stream.ok()) return stream.error();
   const auto link = add_link(true, std::move(*stream));
@@ -82,7 +82,7 @@ Result<LinkId> StreamTransport::dial_link(const std::string& url, double deadlin
     retire(*link);
     return proved.error();
   }
-  events_.on_link_up(link->id(), true, link->peer());
+  events_.on_link_up(link->id(), process, link->peer());
   if (!start_thread(link, true)) {
     events_.on_link_down(link->id(), link->process(), "no thread could be started");
     return Error{Code::io, "no thread could be started for the link to " + url};
@@ -158,7 +158,7 @@ void StreamTransport::serve(const std::shared_ptr<Link>& link, bool proved) {
       if (status.error().code != Code::interrupted) refuse_connection(status.error().message);
       return retire(*link);
     }
-    if (!closing_) events_.on_link_up(link->id(), false, link->peer());
+    if (!closing_) events_.on_link_up(link->id(), std::nullopt, link->peer());
   }
   const std::string reason = link->read(options_.limits, directory_,
                                         [this, &link](std::vector<Frame>& frames) { return take(*link, frames); });

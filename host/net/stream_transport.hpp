@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -42,8 +43,9 @@ struct StreamOptions {
 
 class LinkEvents : public Interface {
  public:
-  /// A connection has proved its token. `dialled`: this end has dialled. `peer`: the remote address as text.
-  virtual void on_link_up(LinkId link, bool dialled, const std::string& peer) = 0;
+  /// A connection has proved its token. `dialled`: the process of `dial`, or nullopt if the other end has dialled.
+  /// `peer`: the remote address as text.
+  virtual void on_link_up(LinkId link, std::optional<ProcessId> dialled, const std::string& peer) = 0;
   /// A link has ended ("closed by the peer", "malformed frame: ..."). It delivers no frame afterwards.
   virtual void on_link_down(LinkId link, ProcessId process, const std::string& reason) = 0;
   /// A frame for kNoAddress or for this process's service address, or any frame on a link without a process.
@@ -67,8 +69,8 @@ class StreamTransport final : public Transport {
   /// Connects and proves the token in both directions, once. Code::unreachable: no process listens there, or the other
   /// end closed the connection before a reply, for example because it has `max_unproved` connections in handshake; a
   /// retry may help. Code::refused: the reply was wrong (another token, or not an actorhost). Code::timeout. Blocks up
-  /// to `seconds`; `on_link_up` has run before it returns.
-  Result<LinkId> dial(const std::string& url, double seconds);
+  /// to `seconds`; `on_link_up` has run before it returns, with `process`, the expected process at the other end.
+  Result<LinkId> dial(const std::string& url, double seconds, ProcessId process = kNoProcess);
   /// The state of the port at `url`. Tries several times, since an ending process may still accept connections, and the
   /// request of one attempt may be lost. Blocks up to about `seconds`.
   PortState probe(const std::string& url, double seconds);
@@ -132,7 +134,7 @@ class StreamTransport final : public Transport {
 
   void accept(StreamListener& listener);
   void admit(std::unique_ptr<Stream> stream);
-  Result<LinkId> dial_link(const std::string& url, double deadline);
+  Result<LinkId> dial_link(const std::string& url, double deadline, ProcessId process);
   Result<std::unique_ptr<Stream>> connect(const std::string& url, double seconds);
   std::shared_ptr<Link> add_link(bool dialled, std::unique_ptr<Stream> stream);
   bool start_thread(const std::shared_ptr<Link>& link, bool proved);

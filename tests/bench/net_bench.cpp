@@ -108,7 +108,9 @@ double local_round_trip(size_t rounds) {
 class Assign final : public LinkEvents {
  public:
   explicit Assign(ProcessId other) : other_(other) {}
-  void on_link_up(LinkId link, bool, const std::string&) override { transport->assign(link, other_); }
+  void on_link_up(LinkId link, std::optional<ProcessId>, const std::string&) override {
+    transport->assign(link, other_);
+  }
   void on_link_down(LinkId, ProcessId, const std::string&) override { over.release(); }
   void on_service_frame(LinkId, Frame&&) override {}
   void on_link_wanted(ProcessId) override {}

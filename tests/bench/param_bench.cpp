@@ -155,7 +155,7 @@ class Events final : public LinkEvents {
  public:
   StreamTransport* transport = nullptr;
   ProcessId peer = 1;
-  void on_link_up(LinkId link, bool, const std::string&) override { transport->assign(link, peer); }
+  void on_link_up(LinkId link, std::optional<ProcessId>, const std::string&) override { transport->assign(link, peer); }
   void on_link_down(LinkId, ProcessId, const std::string&) override {}
   void on_service_frame(LinkId, Frame&&) override {}
   void on_link_wanted(ProcessId) override {}

@@ -328,7 +328,7 @@ namespace {
 
 /// The link of an observer that never reads: its transport's thread blocks in the first answer.
 struct Deaf final : LinkEvents {
-  void on_link_up(LinkId, bool, const std::string&) override {}
+  void on_link_up(LinkId, std::optional<ProcessId>, const std::string&) override {}
   void on_link_down(LinkId, ProcessId, const std::string&) override {}
   void on_service_frame(LinkId, Frame&&) override {
     while (!reads) std::this_thread::yield();

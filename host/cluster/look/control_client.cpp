@@ -28,7 +28,7 @@ Status ControlClient::attach(const std::string& url, double seconds) {
   return link ? Status() : Status(link.error());
 }
 
-void ControlClient::on_link_up(LinkId link, bool /*dialled*/, const std::string& /*peer*/) {
+void ControlClient::on_link_up(LinkId link, std::optional<ProcessId> /*dialled*/, const std::string& /*peer*/) {
   std::lock_guard lock(mutex_);
   link_ = link;
   down_.reset();

@@ -33,7 +33,7 @@ class ControlClient final : private LinkEvents {
   Result<std::optional<std::string>> next(double seconds);
 
  private:
-  void on_link_up(LinkId link, bool dialled, const std::string& peer) override;
+  void on_link_up(LinkId link, std::optional<ProcessId> dialled, const std::string& peer) override;
   void on_link_down(LinkId link, ProcessId process, const std::string& reason) override;
   void on_service_frame(LinkId link, Frame&& frame) override;
   void on_link_wanted(ProcessId) override {}

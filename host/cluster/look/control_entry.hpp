@@ -40,7 +40,7 @@ class ControlEntry final : private LinkEvents {
   void close() { transport_.close(); }
 
  private:
-  void on_link_up(LinkId, bool, const std::string&) override {}
+  void on_link_up(LinkId, std::optional<ProcessId>, const std::string&) override {}
   void on_link_down(LinkId link, ProcessId, const std::string&) override { events_.down(link | kBit); }
   void on_service_frame(LinkId link, Frame&& frame) override { events_.frame(link | kBit, std::move(frame)); }
   void on_reader_frame(LinkId link, Frame&& frame) override { events_.reader_frame(link | kBit, std::move(frame)); }

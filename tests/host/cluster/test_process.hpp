@@ -28,7 +28,7 @@ inline std::string any_url(const std::string& scheme) {
 
 /// Ignores the events of a bare connection.
 struct Bystander : LinkEvents {
-  void on_link_up(LinkId, bool, const std::string&) override {}
+  void on_link_up(LinkId, std::optional<ProcessId>, const std::string&) override {}
   void on_link_down(LinkId, ProcessId, const std::string&) override {}
   void on_service_frame(LinkId, Frame&&) override {}
   void on_link_wanted(ProcessId) override {}

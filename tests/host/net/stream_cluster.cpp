@@ -9,8 +9,8 @@
 
 namespace actorhost::test {
 
-void Events::on_link_up(LinkId link, bool dialled, const std::string& peer) {
-  record([&] { ups.push_back({link, dialled, peer}); });
+void Events::on_link_up(LinkId link, std::optional<ProcessId> dialled, const std::string& peer) {
+  record([&] { ups.push_back({link, dialled.has_value(), peer}); });
 }
 
 void Events::on_link_down(LinkId link, ProcessId process, const std::string& reason) {
