@@ -140,10 +140,9 @@ Result<Collectives::Live> Collectives::snapshot(const CollectiveGroup& group, co
                                         " (guard with actor.role)"};
   }
   const auto me = static_cast<uint32_t>(self - ids.begin());
-  const size_t size = ids.size();
+  const auto size = static_cast<uint32_t>(ids.size());
   const uint64_t world = world_of(ids);
-  live.group = {group.id,        me, static_cast<uint32_t>(size), std::move(ids), world, node_.membership().epoch(),
-                node_.actions(), {}};
+  live.group = {group.id, me, size, std::move(ids), world, node_.membership().epoch(), node_.actions(), {}};
   auto& homes = live.group.homes;
   homes.reserve(size);
   live.group.ranks.reserve(size);
