@@ -48,6 +48,11 @@ test("oversized results for views of many elements are errors before their sizes
   for _, name in ipairs { "add", "sub", "mul", "div", "pow", "lt", "maximum", "kron", "matmul" } do
     wrong("bad argument to tensor.%w+.*more than 2^48 elements", function() local _ = a[name](a, b) end)
   end
+  local whole = tensor.new({ 1 }, { dtype = "int64" })
+  local rows, columns = whole:broadcast_to { 2 ^ 40, 1 }, whole:broadcast_to { 1, 2 ^ 40 }
+  for _, name in ipairs { "add", "pow", "mod", "floor_div" } do
+    wrong("bad argument to tensor.[%w_]+.*more than 2^48 elements", function() local _ = rows[name](rows, columns) end)
+  end
   wrong("bad argument to tensor.where.*more than 2^48 elements", function() tensor.where(tensor.new(true), a, b) end)
   wrong("bad argument to tensor.%w+.*more than 2^48 elements", function() tensor.einsum("ij,kl->ijkl", a, b) end)
   wrong("bad argument to tensor.concat" .. too_many, function()

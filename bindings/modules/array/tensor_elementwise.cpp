@@ -77,9 +77,11 @@ int32_t unary(int32_t code, ah_tensor* out, const ah_tensor* a) noexcept {
   });
 }
 
-/// Records the first element of the right operand that the whole operation refuses. The result must not be empty.
-int32_t check_right(ah_tensor_context* context, const kernel::Kernels& k, Binary op, const View& b) {
+/// Records the first element of the right operand that the whole operation refuses, for a result of this shape.
+int32_t check_right(ah_tensor_context* context, const kernel::Kernels& k, Binary op, const View& b,
+                    const Shape& result) {
   if (is_floating(b.dtype) || (op != Binary::pow && op != Binary::mod && op != Binary::floor_div)) return AH_TENSOR_OK;
+  if (!result.is_valid() || result.elements() == 0) return AH_TENSOR_OK;  // `prepare` refuses an invalid shape
   std::unique_ptr<Copied> keep;
   View in = b;
   if (!b.contiguous()) {
@@ -98,7 +100,7 @@ int32_t run_binary(ah_tensor_context* context, Binary op, ah_tensor* out, const 
   View like{.dtype = kernel::result_of(op, left.dtype)};
   if (!kernel::broadcast_shapes(left.shape, right.shape, like.shape)) return AH_TENSOR_SHAPE;
   const auto& k = *state_of(context).kernels;
-  if (like.size() != 0) AH_TENSOR_TRY(check_right(context, k, op, right));
+  AH_TENSOR_TRY(check_right(context, k, op, right, like.shape));
   AH_TENSOR_TRY(prepare(context, *out, like));
   const View to = view_of(*out);
   View wide_left;
@@ -162,9 +164,7 @@ int32_t binary_scalar(int32_t code, ah_tensor* out, const ah_tensor* a, double v
     View scalar{.data = element, .dtype = type, .shape = in.shape};  // with steps of 0
     if (type == Dtype::f32) scalar.data = &single;
     if (type == Dtype::f64) scalar.data = &value;
-    if (!is_floating(type) && a->count_ != 0) {
-      AH_TENSOR_TRY(check_right(a->context_, k, op, swapped != 0 ? in : scalar));
-    }
+    AH_TENSOR_TRY(check_right(a->context_, k, op, swapped != 0 ? in : scalar, in.shape));
     const Dtype result = kernel::result_of(op, type);
     AH_TENSOR_TRY(prepare(a->context_, *out, result == type ? in : View{.dtype = result, .shape = in.shape}));
     const View to = view_of(*out);
