@@ -26,9 +26,9 @@ class Pairs : public RowsThrough {
 };
 
 /// One side of pairs.
-class Side final : public Pairs {
+class KeysOrValues final : public Pairs {
  public:
-  Side(std::unique_ptr<RowSource> rows, bool second) : Pairs(std::move(rows)), second_(second) {}
+  KeysOrValues(std::unique_ptr<RowSource> rows, bool second) : Pairs(std::move(rows)), second_(second) {}
   Status next(RowBatch& batch) override {
     AH_TRY(Pairs::next(batch));
     for (uint32_t i = 0; i < batch.count; ++i) {
@@ -77,11 +77,11 @@ std::unique_ptr<RowSource> pairs_of(std::unique_ptr<RowSource> rows) {
 }
 
 std::unique_ptr<RowSource> keys_of(std::unique_ptr<RowSource> rows) {
-  return std::make_unique<Side>(std::move(rows), false);
+  return std::make_unique<KeysOrValues>(std::move(rows), false);
 }
 
 std::unique_ptr<RowSource> values_of(std::unique_ptr<RowSource> rows) {
-  return std::make_unique<Side>(std::move(rows), true);
+  return std::make_unique<KeysOrValues>(std::move(rows), true);
 }
 
 }  // namespace actorhost
