@@ -102,12 +102,17 @@ TEST_CASE("a rehearsed job has its results, and the same trace on threads and on
 // which printed a wrong eigenvalue.
 TEST_CASE("the first collective of a job fails when a rank is lost before it") {
   Rehearsals rehearsals;
-  const std::string call = GENERATE("allreduce", "group", "load");
+  const std::string call = GENERATE("allreduce", "group", "load", "late");
   const std::string job = rehearsals.write("first.lua", R"(
     local actor = require "actor"
-    local co = actor.collective
     local size, rank = actor.size, actor.rank
-    co.wait_event("never", { timeout = 0.004 })
+    if ... == "late" then
+      actor.sleep(0.004)
+      require("actor.events").deliver()
+    else
+      actor.collective.wait_event("never", { timeout = 0.004 })
+    end
+    local co = actor.collective
     if ... == "load" and not pcall(function() actor.checkpoint.new():load() end) then return print "lost" end
     local ranks = {}
     for other = 0, size - 1 do ranks[other + 1] = other end
