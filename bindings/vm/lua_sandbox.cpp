@@ -192,6 +192,8 @@ int find_module(lua_State* L) {
   }
   const auto found = modules->find(name);
   if (!found.ok()) {
+    const Code code = found.error().code;
+    if (code == Code::interrupted || code == Code::aborted) raise_error(L, found.error());  // not the script's fault
     const std::string module = "module '" + std::string(name) + "'";
     const std::string& why = found.error().message;
     raise_at_user(L, why.find(module) == std::string::npos ? module + ": " + why : why);
