@@ -46,7 +46,7 @@ class ModuleSource : public Interface {
  public:
   /// Returns the text of module `name` ("lib.util"), or no value for an unknown module: `require` then tries the next
   /// loader. Returns an error for an unusable module (unreadable, or its hash differs from the cluster's): `require`
-  /// raises it.
+  /// raises it. An interruption and the end of the run keep their codes.
   virtual Result<std::optional<ModuleText>> find(std::string_view name) = 0;
 };
 

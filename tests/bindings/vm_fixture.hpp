@@ -16,6 +16,7 @@ class TableModules final : public ModuleSource {
     const auto found = files.find(std::string(name));
     if (found == files.end()) return std::optional<ModuleText>();
     if (found->second == "named") return Error{Code::refused, "module 'named' on alpha:1 differs"};
+    if (found->second == "interrupted") return Error{Code::interrupted, "interrupted"};
     if (found->second == "refused") return Error{Code::refused, "its hash differs from the cluster's"};
     return std::optional(ModuleText{found->second, "@" + found->first + ".lua"});
   }

@@ -143,6 +143,13 @@ TEST_CASE("a missing, malformed or refused module is an error with names and lin
   CHECK_THAT(f.error_of("\nrequire 'named'"), Contains("job.lua:2: module 'named' on alpha:1 differs"));
 }
 
+TEST_CASE("an interrupted search for a module ends the script as an interruption, not as its error") {
+  VmFixture f;
+  f.modules.files["other"] = "interrupted";
+  CHECK_THAT(f.error_of("require('other')"), Contains("interrupted"));
+  CHECK(f.code == Code::interrupted);
+}
+
 TEST_CASE("LuaJIT's own modules are available and a C module is opened by its name") {
   VmFixture f;
   f.vm->register_module("actor.c.extra", [](lua_State* L) {
