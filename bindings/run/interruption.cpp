@@ -60,7 +60,7 @@ void Interruption::watch(const SignalWatch& signals, const std::atomic<bool>& ov
     code_ = signal == SIGINT ? kByInterrupt : signal == SIGPIPE ? kByPipe : kByTerminate;
     grace = clock_.now();
     if (signal == SIGINT || signal == SIGPIPE || !checkpoints_) continue;
-    grace += options_.grace + (place_.child ? kStopSeconds : 0);  // its parent ends the run before
+    grace += options_.grace + (place_.child ? kStopSeconds : 0);  // the parent ends the run first
     if (!place_.child) begin_last_checkpoint(log);
   }
   if (over) return;

@@ -51,7 +51,7 @@ local function the_node(name)
       check.fail("actor.%s: this Lua state is not a node of a cluster", name)
     end
     node = require("actor.c.node")
-    require("actor.c.collective") -- the first collective reports losses from now on: the script may know the ranks
+    require("actor.c.collective") -- records the ranks, so that the first collective reports a later loss
   end
   return node
 end

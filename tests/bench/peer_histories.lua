@@ -13,8 +13,8 @@ local Host, now, text_of, wait_until = processes.Host, processes.now, processes.
 
 local program = assert(arg[1], "peer_histories.lua PROGRAM [--OPTION VALUE ...]")
 local options = processes.options(arg, 2, { rounds = 20, seed = os.time(), ["log-level"] = "info" })
-local patience = 60 -- seconds in which each host must end after the last fault
-local most_late = 0.5 -- the largest delay of a sleep, in seconds, in a round whose times are judged
+local patience = 60 -- the limit for the end of each host, in seconds after the last fault
+local most_late = 0.5 -- the limit for the delay of a sleep, in seconds. A round with longer delays has no judged times
 local folder = options.folder
 
 -- ---- plans ----
