@@ -149,18 +149,19 @@ TEST_CASE("an update of a large tensor is whole or absent when its host is kille
 
 TEST_CASE("keys survive as many simultaneous deaths as they have further copies") {
   const auto& [replicas, dead] =
-      GENERATE(table<std::string, std::vector<size_t>>({{"1", {0}}, {"2", {3}}, {"4", {0, 1, 3}}}));
+      GENERATE(table<std::string, std::vector<size_t>>({{"1", {0, 3}}, {"2", {3}}, {"4", {0, 1, 3}}}));
   const JobFolder folder;
   Hosts hosts(folder, 4, {"-n", "1", "--replicas", replicas, "jobs/peer_run.lua", "outlived"});
   for (size_t i = 0; i < 4; ++i) REQUIRE(hosts[i].wait_for_match("(values are there)", 20));
   for (const size_t i : dead) hosts[i].signal(SIGKILL);
   folder.write("killed", "");
-  const auto missing = hosts[2].wait_for_match("of 200 keys (\\d+) are missing", 30);
+  const auto missing = hosts[2].wait_for_match("of 1000 keys (\\d+) are missing", 30);
   INFO(replicas << " copies\n" << hosts.describe());
   REQUIRE(missing.has_value());
-  // With one copy the keys of the dead hosts are lost.
+  // With one copy the keys of the dead hosts are lost. Addresses and with them the shares of the hosts are random: two of
+  // four hosts have none or all of 1,000 keys in one of 80,000 runs.
   CHECK((replicas == "1") == (std::stoi(*missing) > 0));
-  CHECK(std::stoi(*missing) < 200);
+  CHECK(std::stoi(*missing) < 1000);
 }
 
 TEST_CASE("the next worker provides the initial values when the first one is killed") {

@@ -423,7 +423,7 @@ end
 
 -- Some workers are killed after the values are set. The survivors count the missing values.
 function jobs.outlived()
-  local keys = keys_of(200)
+  local keys = keys_of(1000)
   peer.sample(1) -- each worker is a peer from now on
   if actor.rank == 0 then
     for i, key in ipairs(keys) do peer.set(key, i) end
@@ -437,7 +437,7 @@ function jobs.outlived()
     assert(value == nil or value == i)
     missing = missing + (value and 0 or 1)
   end
-  actor.log.info("of 200 keys %d are missing", missing)
+  actor.log.info("of 1000 keys %d are missing", missing)
 end
 
 -- The worker that provides the initial values is killed before it does.
