@@ -66,8 +66,10 @@ TEST_CASE("errors are shown with their place, the next chunk runs, and the exit 
 TEST_CASE("a chunk in a paused run reports that it waits, and can be cancelled") {
   const JobFolder folder;
   Process console(actorhost_binary(), {"repl", "-n", "2", "-e", ":pause", "-e", "8"}, folder.options());
+  const bool explained =
+      console.wait_for_output("the run is paused; the chunk runs on rank 0 at its next engine call", 20);
   INFO(console.describe());
-  REQUIRE(console.wait_for_output("the run is paused; the chunk runs on rank 0 at its next engine call", 20));
+  REQUIRE(explained);
   console.signal(SIGINT);
   CHECK(console.wait(20) == 1);
 }

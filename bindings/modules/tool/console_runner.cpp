@@ -270,6 +270,10 @@ Status ConsoleRunner::run_together(lua_State* L) {
   while (!over_) {
     AH_TRY(wait_for_chunk(L));
     const ConsoleChunkPtr chunk = chunks_.begin_together(node_.chunk_queue());
+    if (chunk == nullptr) {
+      AH_TRY(node_.run_chunks());  // waits while the run is paused
+      continue;
+    }
     const bool succeeded = run(*chunk, threads_.together);
     if (succeeded || node_.role() == Role::worker || !context_.shows_output) continue;
     // The run of this server is over; the next run gets new servers. Values can still be read.

@@ -195,7 +195,7 @@ bool ChunkScheduler::has_together(const NodeQueue& queue) const {
 ConsoleChunkPtr ChunkScheduler::begin_together(NodeQueue& queue) {
   std::lock_guard lock(mutex_);
   const size_t at = find_together(queue);
-  if (at == together_.size()) return nullptr;
+  if (at == together_.size() || queue.held()) return nullptr;
   queue.next_together = at + 1;
   queue.idle = false;
   const Together& next = together_[at];

@@ -93,7 +93,7 @@ class ChunkScheduler {
   void report_ready(NodeQueue& queue);
   /// Whether there is a chunk for all nodes that this node has not begun.
   bool has_together(const NodeQueue& queue) const;
-  /// Begins that chunk. A server, which may start late, skips failed chunks.
+  /// Begins that chunk; nullptr if a pause holds the node. A server, which may start late, skips failed chunks.
   ConsoleChunkPtr begin_together(NodeQueue& queue);
 
   /// Output of the current chunk; drops the bytes beyond its limit.

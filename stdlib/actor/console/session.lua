@@ -292,13 +292,15 @@ end
 
 -- Explains a missing result: the run is paused, or the node still computes in the script. An SPMD chunk itself makes
 -- the node compute, so it has no such explanation.
-function Session:explain(wanted)
+function Session:explain(wanted, gathered)
   local state = self.connection:state({}, 0.5)
   for _, node in ipairs(state and state.nodes or {}) do
     local is_target = (wanted == "all" or wanted == "spmd") and node.role == "worker"
     for _, id in ipairs(type(wanted) == "table" and wanted or {}) do
       is_target = is_target or (id == node.id and node.role == "worker") or id == node.name
     end
+    local of = gathered.nodes[node.name]
+    is_target = is_target and not (of and of.result)
     if is_target and state.run.paused then
       return ("the run is paused; the chunk runs on %s at its next engine call, Ctrl-C gives up"):format(node.name)
     end
@@ -343,10 +345,13 @@ function Session:await(id, nodes, gathered, begun)
     end
     self:check_interrupt(id, wait)
     gathered.abandoned = wait.interrupted and now() - wait.interrupted > overdue
-    if (nodes ~= "spmd" or not wait.explained_at) and now() - begun > (wait.explained_at or 0) + explain_after and #gathered.order == 0 and next(gathered.nodes) == nil then
-      local words = self:explain(nodes)
-      if words and (self.terminal or not wait.explained_at) then self.status(words) end
-      wait.explained_at = now() - begun
+    if (nodes ~= "spmd" or not wait.explained_at) and now() - begun > (wait.explained_at or 0) + explain_after then
+      local words = self:explain(nodes, gathered)
+      if words and (self.terminal or not wait.explained) then
+        self.status(words)
+        wait.explained = true
+      end
+      wait.explained_at = now() - begun -- also without words: the state of a busy run may arrive too late
     end
   end
   if wait.explained_at then self.status("") end

@@ -120,6 +120,26 @@ TEST_CASE("a server that starts late skips failed chunks for all nodes") {
   CHECK(at.scheduler.has_together(*worker));
 }
 
+TEST_CASE("a pause holds a worker back from a chunk for all nodes, unless the chunk is cancelled") {
+  TestScheduler at;
+  const auto worker = at.scheduler.add_node(0, [] {});
+  const auto hold = [](bool paused) { return make_frame(console_kind::hold, 0, 0, 0, pack(ConsoleHold{paused})); };
+  REQUIRE(at.scheduler.take(hold(true)).ok());
+  REQUIRE(at.scheduler.take(request_frame(request_of(1, true, {0}), "a")).ok());
+  CHECK(at.scheduler.has_together(*worker));
+  CHECK(at.scheduler.begin_together(*worker) == nullptr);
+  REQUIRE(at.scheduler.take(hold(false)).ok());
+  REQUIRE(at.scheduler.begin_together(*worker) != nullptr);
+  at.scheduler.finish(*worker, ConsoleDone(), "");
+
+  REQUIRE(at.scheduler.take(hold(true)).ok());
+  REQUIRE(at.scheduler.take(request_frame(request_of(2, true, {0}), "a")).ok());
+  CHECK(at.scheduler.begin_together(*worker) == nullptr);
+  REQUIRE(at.scheduler.take(cutting(2, "")).ok());
+  REQUIRE(at.scheduler.begin_together(*worker) != nullptr);
+  CHECK(worker->cut());
+}
+
 TEST_CASE("a wait runs a chunk that waits itself, and loses no frame") {
   TestProcess process(1);
   Node& node = *process.nodes[0];
