@@ -19,8 +19,8 @@ namespace actorhost {
 namespace {
 
 constexpr std::string_view kClearLine = "\r\x1b[K";
-constexpr double kBurst = 0.001;               // seconds; lines at shorter intervals are gathered
-constexpr std::chrono::milliseconds kLate(1);  // delay of gathered lines; a killed process loses them
+constexpr double kBurst = 0.001;  // seconds; lines at shorter intervals are gathered
+constexpr double kLate = 0.001;   // seconds; delay of gathered lines; a killed process loses them
 constexpr size_t kMostWaiting = size_t{64} << 10;
 
 constexpr size_t kSpare = 3;  // columns kept free on a status line: the terminal may write ^C behind it
@@ -33,7 +33,7 @@ size_t terminal_columns() {
   return size.ws_col;
 }
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() { return SteadyClock().now(); }
 
 /// Holds this process's turn to write during its lifetime; -1: no other process writes. A process that was suspended
 /// while it wrote does not release its turn: then the others write without a turn after `kTurn`, and `wait` is false
@@ -198,7 +198,7 @@ void Console::out(std::string_view line) {
   waiting_.append(line) += '\n';
   if (waiting_.size() >= kMostWaiting || (first && now() - written_ > kBurst)) return write_waiting();
   if (!first) return;
-  if (!late_writer_.joinable()) late_writer_ = std::thread([this] { write_late(); });
+  if (!late_writer_.joinable()) late_writer_ = Task([this] { write_late(); });
   changed_.notify_one();
 }
 

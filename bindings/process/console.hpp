@@ -6,15 +6,14 @@
 // lines of a burst are written together, a millisecond later, and always before a line of errors. Processes of one run
 // with the same output file or pipe write in turns, so that lines of any length stay whole.
 
-#include <condition_variable>
 #include <cstdio>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "host/base/non_copyable.hpp"
+#include "host/base/tasks.hpp"
 
 namespace actorhost {
 
@@ -61,7 +60,7 @@ class Console : private NonCopyable {
   std::string cleared() const;
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  WaitPoint changed_;
   std::string status_;
   size_t drawn_ = 0;  // characters of the status line on the terminal
   bool shared_ = false;
@@ -74,7 +73,7 @@ class Console : private NonCopyable {
   double written_ = -1;  // time of the last write on the steady clock
   int out_error_ = 0;    // the first errno of standard output
   bool ending_ = false;
-  std::thread late_writer_;  // writes pending lines after a delay; started on first use
+  Task late_writer_;  // writes pending lines after a delay; started on first use
 };
 
 }  // namespace actorhost

@@ -20,6 +20,7 @@ namespace actorhost {
 
 namespace {
 
+constexpr double kChildCheck = 0.02;  // seconds between two looks at the children
 constexpr double kRefusalWait = 2.0;  // time for all processes of a refused host to learn of the refusal
 
 }  // namespace
@@ -87,7 +88,8 @@ int HostRuntime::run_watched(const SignalWatch& signals) {
                                [this](const LogLine& line) { process_.console.err(lines_.line(line)); });
   if (auto prepared = prepare(); !prepared) return fail(prepared.error(), 2);
   std::atomic<bool> over{false};
-  std::thread watcher([&] { interruption_.watch(signals, over, *log_); });
+  std::thread watcher;
+  if (setup_.watch_signals) watcher = std::thread([&] { interruption_.watch(signals, over, *log_); });
   int code = 0;
   if (auto joined = join_cluster(); !joined) {
     code = refused(joined.error());
@@ -97,7 +99,7 @@ int HostRuntime::run_watched(const SignalWatch& signals) {
   }
   over = true;
   signals.finish();
-  watcher.join();
+  if (watcher.joinable()) watcher.join();
   if (abandoned_) leave(code, process_.console);
   return code;
 }
@@ -168,9 +170,9 @@ Status HostRuntime::join_cluster() {
   return join.join(base_config(options_, place_.placement, job_, place_.token, place_.local_nodes));
 }
 
-bool HostRuntime::interrupted_within(std::chrono::milliseconds time) {
+bool HostRuntime::interrupted_within(double seconds) {
   std::unique_lock lock(run_.mutex);
-  return run_.changed.wait_for(lock, time, [this] { return static_cast<bool>(interruption_); });
+  return run_.changed.wait_for(lock, seconds, [this] { return static_cast<bool>(interruption_); });
 }
 
 /// Checks the files of the run that this process begins, and sets the flags that all its processes receive.
@@ -305,7 +307,7 @@ Status HostRuntime::start_with_children() {
   bool started = false;  // guarded by the lock
   std::thread watcher([&] {
     std::unique_lock lock(run_.mutex);
-    for (; !started && run_.cluster->epoch() == 0; run_.changed.wait_for(lock, std::chrono::milliseconds(20))) {
+    for (; !started && run_.cluster->epoch() == 0; run_.changed.wait_for(lock, kChildCheck)) {
       run_.children->reap();
       const auto ended = run_.children->first_ended();
       if (!ended || run_.children->started()) continue;
@@ -368,7 +370,7 @@ int HostRuntime::supervise() {
         return fail({Code::peer_lost, *ended + " before the run had started"}, 3);
       }
     }
-    run_.changed.wait_for(lock, std::chrono::milliseconds(20));
+    run_.changed.wait_for(lock, kChildCheck);
   }
   if (!interruption_) return run_.children->exit_code();
   print_message(interruption_.end().message);
@@ -417,7 +419,7 @@ EndMessage HostRuntime::wait_for_end(RunAnnouncement& announcement) {
       continue;
     }
     const double pause = announcement.pause(clock_.now(), run_.children ? 0.05 : 1);
-    run_.changed.wait_for(lock, std::chrono::duration<double>(pause));
+    run_.changed.wait_for(lock, pause);
     if (run_.children) run_.children->reap();
   }
 }

@@ -59,7 +59,7 @@ class HostRuntime final : private ClusterEvents, private RunJoin::Opener {
   Status open_cluster(ClusterConfig config) override;
   bool has_cluster() const override { return run_.cluster != nullptr; }
   Status spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size) override;
-  bool interrupted_within(std::chrono::milliseconds time) override;
+  bool interrupted_within(double seconds) override;
 
   int run_watched(const SignalWatch& signals);
   int refused(const Error& error);

@@ -4,7 +4,6 @@
 // its own; the other functions are thread-safe.
 
 #include <atomic>
-#include <condition_variable>
 #include <csignal>
 #include <memory>
 #include <mutex>
@@ -16,6 +15,7 @@
 #include "bindings/run/isolate.hpp"
 #include "bindings/run/local_nodes.hpp"
 #include "bindings/run/private_folder.hpp"
+#include "host/base/tasks.hpp"
 #include "host/cluster/cluster.hpp"
 
 namespace actorhost {
@@ -34,7 +34,7 @@ inline const EndMessage kClosed{Code::interrupted, false, "the reader of its out
 /// mutex. The other threads lock the mutex to read them.
 struct RunParts {
   std::mutex mutex;
-  std::condition_variable changed;              // signals a new membership, the end of the run, or an interrupt
+  WaitPoint changed;                            // signals a new membership, the end of the run, or an interrupt
   std::optional<PrivateFolder> private_folder;  // set in an --isolate run without other hosts; outlives its users below
   std::unique_ptr<Cluster> cluster;             // null in the parent of an --isolate host that only joins
   std::unique_ptr<ChildSupervisor> children;    // set on an --isolate host

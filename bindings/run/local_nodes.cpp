@@ -86,8 +86,7 @@ bool LocalNodes::stop(double seconds) {
   std::unique_lock lock(mutex_);
   for (const auto& node : workers_) node->request_stop();
   for (const auto& node : servers_) node->request_stop();
-  return ended_.wait_for(lock, std::chrono::duration<double>(seconds),
-                         [this] { return all_done(workers_) && all_done(servers_); });
+  return ended_.wait_for(lock, seconds, [this] { return all_done(workers_) && all_done(servers_); });
 }
 
 /// Waits without the lock, because a node's last call takes the lock.

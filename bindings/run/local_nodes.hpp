@@ -2,7 +2,6 @@
 // The nodes of a process: its workers, and on the coordinator the parameter server's shards. The host runtime owns it
 // and starts the workers; the cluster's thread starts the servers. Thread-safe.
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "bindings/run/node_thread.hpp"
+#include "host/base/tasks.hpp"
 
 namespace actorhost {
 
@@ -39,7 +39,7 @@ class LocalNodes {
   std::function<void()> notify();
 
   mutable std::mutex mutex_;  // guards the lists and servers_leave_
-  std::condition_variable ended_;
+  WaitPoint ended_;
   Nodes workers_;
   Nodes servers_;
   bool servers_leave_ = false;  // their stop was requested; new servers follow

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/base/clock.hpp"
 #include "host/base/outside_json.hpp"
 
 namespace actorhost {
@@ -29,10 +30,7 @@ std::string LogLines::line(const LogLine& line) const {
 
 std::string LogLines::final_message(const std::string& text) const {
   if (!json_) return "actorhost: " + text;
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  const double time = static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-  return object({time, LogLevel::error, "", text}, text);
+  return object({wall_seconds(), LogLevel::error, "", text}, text);
 }
 
 std::string LogLines::object(const LogLine& line, std::string_view speaker) const {

@@ -91,7 +91,7 @@ std::unique_ptr<CallWatchdog> NodeThread::make_watchdog() {
 
 void NodeThread::start() {
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_ = Task([this] { run(); });
   } catch (const std::system_error& error) {
     fail({Code::io,
           node_.name() + ": this machine has no thread left for it (" + error.what() + "); choose a smaller -n"});

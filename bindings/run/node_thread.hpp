@@ -7,10 +7,10 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "bindings/modules/tool/call_watchdog.hpp"
 #include "bindings/process/node_context.hpp"
+#include "host/base/tasks.hpp"
 #include "host/cluster/span_recorder.hpp"
 
 namespace actorhost {
@@ -67,7 +67,7 @@ class NodeThread {
   std::string traceback_;  // constant once failed_ is set
   std::atomic<bool> failed_{false};
   std::atomic<bool> done_{false};
-  std::thread thread_;
+  Task thread_;
 };
 
 }  // namespace actorhost

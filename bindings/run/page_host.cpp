@@ -32,9 +32,7 @@ void add_sections(Cluster& cluster, const Log& log, ProcessShared& process, cons
   using nlohmann::json;
   ProcessState& state = cluster.state();
   state.section("log", [&](json& out) {
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
-    const double begun = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) - state.age();
+    const double begun = wall_seconds() - state.age();
     for (const LogLine& line : log.newest()) {
       out["log"].push_back(
           {{"t", line.time - begun}, {"level", log_level_name(line.level)}, {"who", line.source}, {"text", line.text}});

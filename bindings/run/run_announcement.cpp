@@ -1,11 +1,12 @@
 #include "bindings/run/run_announcement.hpp"
 
 #include <algorithm>
-#include <ctime>
+#include <cmath>
 
 #include <unistd.h>
 
 #include "bindings/run/cluster_config.hpp"
+#include "host/base/clock.hpp"
 #include "host/cluster/look/run_files.hpp"
 
 namespace actorhost {
@@ -39,7 +40,7 @@ Status RunAnnouncement::open(const std::string& job) {
   RunFile run{getpid(),          meeting,
               meeting,           job,
               cluster_.run_id(), options_.token_file,
-              options_.insecure, static_cast<double>(std::time(nullptr))};
+              options_.insecure, std::floor(wall_seconds())};
   if (cluster_.is_coordinator()) {
     AH_LET(auto folder, run_folder());
     AH_LET(auto token, options_.insecure ? Result<std::string>("") : load_token(options_, log_));

@@ -1,7 +1,5 @@
 #include "bindings/run/run_join.hpp"
 
-#include <thread>
-
 #include "bindings/run/cluster_config.hpp"
 #include "host/base/printable.hpp"
 
@@ -9,9 +7,9 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kProbeSeconds = 1;  // seconds for each further address to reply whether it has a run
-constexpr double kQuiet = 2;         // seconds of waiting for a name before a log line
-constexpr std::chrono::milliseconds kResolveInterval(250);
+constexpr double kProbeSeconds = 1;        // seconds for each further address to reply whether it has a run
+constexpr double kQuiet = 2;               // seconds of waiting for a name before a log line
+constexpr double kResolveInterval = 0.25;  // seconds
 
 bool is_unreachable(const Error& error) { return error.code == Code::unreachable || error.code == Code::peer_lost; }
 
@@ -113,7 +111,7 @@ Status RunJoin::listen(const ClusterConfig& base, bool must_listen) {
   }
   if (must_listen || !taken()) return listened;
   // If two hosts begin to listen in the same instant, the kernel may refuse both. They retry at different times.
-  std::this_thread::sleep_for(std::chrono::microseconds(1000 + random_number() % 10'000));
+  Task::sleep(1e-6 * static_cast<double>(1000 + random_number() % 10'000));
   return opener_.open_cluster(coordinator_config(base, first));
 }
 

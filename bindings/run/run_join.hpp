@@ -24,7 +24,7 @@ class RunJoin {
     /// Starts the processes `first` .. size - 1 of `group`, which join at `url`.
     virtual Status spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size) = 0;
     /// Waits; true once the run was interrupted.
-    virtual bool interrupted_within(std::chrono::milliseconds time) = 0;
+    virtual bool interrupted_within(double seconds) = 0;
   };
 
   RunJoin(const RunOptions& options, HostPlace& place, const Clock& clock, Log& log, Opener& opener)

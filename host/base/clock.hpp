@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "host/base/non_copyable.hpp"
+#include "host/base/task_scheduler.hpp"
 
 namespace actorhost {
 
@@ -19,7 +20,7 @@ class Clock : public Interface {
   virtual double now() const noexcept = 0;
 };
 
-/// CLOCK_MONOTONIC.
+/// CLOCK_MONOTONIC; in a rehearsal its virtual time.
 class SteadyClock final : public Clock {
  public:
   double now() const noexcept override { return read(CLOCK_MONOTONIC); }
@@ -29,11 +30,20 @@ class SteadyClock final : public Clock {
 
  private:
   static double read(clockid_t clock) noexcept {
+    if (TaskScheduler* const scheduler = TaskScheduler::installed()) return scheduler->now();
     timespec time{};
     (void)clock_gettime(clock, &time);
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
   }
 };
+
+/// Seconds since 1970; in a rehearsal virtual time. For texts that people read.
+inline double wall_seconds() noexcept {
+  if (TaskScheduler* const scheduler = TaskScheduler::installed()) return scheduler->wall_seconds();
+  timespec time{};
+  (void)clock_gettime(CLOCK_REALTIME, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 /// Advances only by `set` and `advance`. Thread-safe.
 class ManualClock final : public Clock {

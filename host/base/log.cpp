@@ -1,13 +1,13 @@
 #include "host/base/log.hpp"
 
 #include <array>
-#include <ctime>
 #include <deque>
 #include <mutex>
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "host/base/clock.hpp"
 #include "host/base/names.hpp"
 #include "host/base/printable.hpp"
 
@@ -57,10 +57,7 @@ Log::~Log() = default;
 
 void Log::write(LogLevel level, std::string_view source, std::string_view message) {
   if (!enabled(level) || level == LogLevel::off) return;
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  LogLine line{static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9, level, printable(source),
-               printable(message)};
+  LogLine line{wall_seconds(), level, printable(source), printable(message)};
   if (impl_->sink) {
     std::lock_guard lock(impl_->mutex);
     impl_->sink(line);

@@ -2,14 +2,13 @@
 // A thread that runs blocking work for its owner, one piece after the other, in order. The first piece starts the
 // thread. The owner alone uses it.
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "host/base/non_copyable.hpp"
+#include "host/base/tasks.hpp"
 
 namespace actorhost {
 
@@ -30,7 +29,7 @@ class AsideThread : private NonCopyable {
     {
       const std::lock_guard lock(mutex_);
       waiting_.push_back(std::move(work));
-      if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
+      if (!thread_.joinable()) thread_ = Task([this] { serve(); });
     }
     changed_.notify_one();
   }
@@ -50,10 +49,10 @@ class AsideThread : private NonCopyable {
   }
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  WaitPoint changed_;
   std::deque<std::function<void()>> waiting_;
   bool stopped_ = false;
-  std::thread thread_;
+  Task thread_;
 };
 
 }  // namespace actorhost

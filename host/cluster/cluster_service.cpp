@@ -69,14 +69,14 @@ Status ClusterService::coordinate() {
   }
   AH_TRY(coordinator_->join_self(config_.self, clock_.now()));
   coordinator_->tick(clock_.now(), 0);
-  thread_ = std::thread([this] { serve(); });
+  thread_ = Task([this] { serve(); });
   return {};
 }
 
 void ClusterService::follow() {
   member_.watch(view_.coordinator());
   if (view_.outlives_coordinator()) post([this] { member_.on_outlives(); });
-  thread_ = std::thread([this] { serve(); });
+  thread_ = Task([this] { serve(); });
 }
 
 void ClusterService::close() {

@@ -10,12 +10,12 @@
 #include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
 #include "host/base/non_copyable.hpp"
+#include "host/base/tasks.hpp"
 #include "host/cluster/aside_thread.hpp"
 #include "host/cluster/cluster_member.hpp"
 #include "host/cluster/coordinator/coordinator.hpp"
@@ -214,7 +214,7 @@ class ClusterService final : private CoordinatorOutput, private PeerLinkOutput, 
   StallDetector stalls_;
   ObserverLinks observer_links_;
   std::map<std::pair<Helper, ProcessId>, AsideThread> helpers_;
-  std::thread thread_;
+  Task thread_;
 };
 
 }  // namespace actorhost

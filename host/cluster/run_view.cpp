@@ -1,7 +1,6 @@
 #include "host/cluster/run_view.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "host/cluster/peer_links.hpp"
@@ -143,10 +142,8 @@ Status RunView::wait_for_start() {
 }
 
 bool RunView::wait(double seconds, const std::function<bool()>& ready) {
-  // A longer duration would overflow a condition variable's clock.
-  const std::chrono::duration<double> bounded(std::clamp(seconds, 0.0, 1e7));
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, bounded, [&] { return ready() || over(); });
+  return changed_.wait_for(lock, seconds, [&] { return ready() || over(); });
 }
 
 bool RunView::pause(double seconds) {

@@ -4,7 +4,6 @@
 // wait for it. Thread-safe. One mutex guards all members except the atomic ones; their getters take no lock.
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,6 +13,7 @@
 #include <string>
 
 #include "host/base/result.hpp"
+#include "host/base/tasks.hpp"
 #include "host/cluster/cluster_messages.hpp"
 #include "host/cluster/membership.hpp"
 #include "host/net/mailbox.hpp"
@@ -109,7 +109,7 @@ class RunView {
   std::atomic<bool> ended_{false};      // end_ is set
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  WaitPoint changed_;
   std::string url_;
   MembershipPtr membership_ = std::make_shared<const Membership>();
   MembershipPtr first_membership_ = membership_;

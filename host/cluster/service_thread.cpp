@@ -44,7 +44,7 @@ void ServiceThread::add(const KindRange& kinds, ServiceTask& task) {
 }
 
 void ServiceThread::start() {
-  thread_ = std::thread([this] { serve(); });
+  thread_ = Task([this] { serve(); });
 }
 
 void ServiceThread::post(std::function<void()> call, bool soon) {
@@ -67,7 +67,7 @@ void ServiceThread::forward(Frame&& frame) {
     outbox_.put(0, std::move(frame));
     waits = !outbox_.empty();
   }
-  if (waits && std::this_thread::get_id() != thread_.get_id()) inbox_->wake();
+  if (waits && !thread_.is_current()) inbox_->wake();
 }
 
 void ServiceThread::send_all(std::vector<Frame>&& frames) {

@@ -15,12 +15,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
 #include "host/base/non_copyable.hpp"
+#include "host/base/tasks.hpp"
 #include "host/cluster/cluster.hpp"
 #include "host/cluster/outbox.hpp"
 
@@ -115,7 +115,7 @@ class ServiceThread : private NonCopyable {
   std::vector<std::function<void()>> posted_;
   MembershipPtr membership_;  // the tasks' membership; owned by the thread
   std::atomic<bool> quit_{false};
-  std::thread thread_;
+  Task thread_;
 };
 
 }  // namespace actorhost

@@ -2,15 +2,13 @@
 
 #include <system_error>
 
-#include <pthread.h>
-
 namespace actorhost::kernel {
 
 void ThreadPool::start() {
   try {
     while (static_cast<int>(workers_.size()) + 1 < threads_) {
       workers_.emplace_back([this] { work(); });
-      pthread_setname_np(workers_.back().native_handle(), "kernel");  // shown by `top -H`
+      workers_.back().set_name("kernel");  // shown by `top -H`
     }
   } catch (const std::system_error&) {  // continue with fewer threads
   }
@@ -22,7 +20,7 @@ ThreadPool::~ThreadPool() {
     stopping_ = true;
   }
   wake_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
+  for (Task& worker : workers_) worker.join();
 }
 
 void ThreadPool::run(int count, const std::function<void(int)>& task) {

@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "host/base/non_copyable.hpp"
+#include "host/base/tasks.hpp"
 
 namespace actorhost::kernel {
 
@@ -34,15 +33,15 @@ class ThreadPool : private NonCopyable {
 
   const int threads_;
   std::mutex mutex_;
-  std::condition_variable wake_;
-  std::condition_variable done_;
+  WaitPoint wake_;
+  WaitPoint done_;
   const std::function<void(int)>* task_ = nullptr;
   int count_ = 0;
   uint64_t round_ = 0;
   int busy_ = 0;
   bool stopping_ = false;
   std::atomic<int> next_{0};
-  std::vector<std::thread> workers_;
+  std::vector<Task> workers_;
 };
 
 /// Calls f(first, count) for pieces of n elements, over the pool's threads if n is large. For elementwise work, whose

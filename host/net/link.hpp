@@ -3,7 +3,6 @@
 // reads frames. Created and read by StreamTransport; `close`, `writer` and the getters are thread-safe.
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -12,6 +11,7 @@
 
 #include "host/base/clock.hpp"
 #include "host/base/non_copyable.hpp"
+#include "host/base/tasks.hpp"
 #include "host/net/directory.hpp"
 #include "host/net/link_writer.hpp"
 #include "host/net/stream_io.hpp"
@@ -83,7 +83,7 @@ class Link : public std::enable_shared_from_this<Link>, private NonCopyable {
   std::atomic<uint64_t> frames_received_{0};
   std::atomic<uint64_t> bytes_received_{0};
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  WaitPoint changed_;
   std::string reason_;
   bool closed_ = false;
   bool room_ = false;

@@ -1,7 +1,6 @@
 #include "host/net/link_writer.hpp"
 
 #include <array>
-#include <thread>
 #include <utility>
 
 namespace actorhost {
@@ -91,13 +90,14 @@ void LinkWriter::sent(IoResult result) {
 /// Lets the next batch grow: on a busy link the wake-ups of both ends for each write cost more than the bytes. Yields
 /// the core meanwhile.
 void LinkWriter::gather() const {
+  if (TaskScheduler::installed() != nullptr) return Task::sleep(kGatherSeconds);
   const double until = clock_.now() + kGatherSeconds;
   do {
     {
       std::lock_guard lock(mutex_);
       if (filling_.bytes() >= kGatheredBytes || closed_) return;
     }
-    std::this_thread::yield();
+    Task::yield();
   } while (clock_.now() < until);
 }
 

@@ -1,27 +1,9 @@
 #include "host/net/mailbox.hpp"
 
-#include <chrono>
 #include <iterator>
 #include <utility>
 
 namespace actorhost {
-
-namespace {
-
-// A wait of more than a year counts as endless: its chrono duration would overflow.
-constexpr double kLongestWait = 3e7;
-
-template <typename Ready>
-bool wait_until_ready(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, double seconds,
-                      Ready ready) {
-  if (seconds > kLongestWait) {
-    changed.wait(lock, ready);
-    return true;
-  }
-  return changed.wait_for(lock, std::chrono::duration<double>(seconds), ready);
-}
-
-}  // namespace
 
 Mailbox::Mailbox(size_t max_frames, size_t max_bytes) : max_frames_(max_frames), max_bytes_(max_bytes) {}
 
@@ -60,7 +42,7 @@ Mailbox::Put Mailbox::push(Frame&& frame, double seconds) {
   std::unique_lock lock(mutex_);
   if (!closed_ && !has_room(cost, 1)) {
     ++writers_waiting_;
-    wait_until_ready(writable_, lock, seconds, [&] { return closed_ || has_room(cost, 1); });
+    writable_.wait_for(lock, seconds, [&] { return closed_ || has_room(cost, 1); });
     --writers_waiting_;
   }
   if (closed_) return Put::closed;
@@ -86,7 +68,7 @@ bool Mailbox::pop_all(std::vector<Frame>& out, double seconds) {
   std::unique_lock lock(mutex_);
   if (queue_.empty() && seconds > 0) {
     // Set again after each wake-up without a frame, so that writers always know whether to notify.
-    wait_until_ready(readable_, lock, seconds, [&] {
+    readable_.wait_for(lock, seconds, [&] {
       const bool ready = !queue_.empty() || woken_ || closed_;
       reader_waits_ = !ready;
       return ready;

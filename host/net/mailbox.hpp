@@ -3,14 +3,13 @@
 // queued frames at once, so a burst costs one wake-up. Bounded by frames and bytes; an empty queue accepts a frame
 // above the byte bound. Writers that must not block use try_push and when_room.
 
-#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <mutex>
 #include <span>
 #include <vector>
 
-#include "host/base/clock.hpp"
+#include "host/base/tasks.hpp"
 #include "host/net/receive_buffers.hpp"
 #include "host/wire/frame.hpp"
 
@@ -68,8 +67,8 @@ class Mailbox {
   const size_t max_frames_;
   const size_t max_bytes_;
   mutable std::mutex mutex_;
-  std::condition_variable readable_;
-  std::condition_variable writable_;
+  WaitPoint readable_;
+  WaitPoint writable_;
   std::vector<Frame> queue_;
   size_t bytes_ = 0;
   bool closed_ = false;

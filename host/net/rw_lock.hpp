@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "host/base/non_copyable.hpp"
+#include "host/base/tasks.hpp"
 
 namespace actorhost {
 
@@ -16,20 +17,20 @@ class RwLock : private NonCopyable {
   void lock_shared() noexcept {
     while ((state_.fetch_add(1, std::memory_order_acquire) & kWriter) != 0) {
       unlock_shared();
-      for (uint32_t seen = state_.load(); (seen & kWriter) != 0; seen = state_.load()) state_.wait(seen);
+      for (uint32_t seen = state_.load(); (seen & kWriter) != 0; seen = state_.load()) wait_for_change(state_, seen);
     }
   }
   void unlock_shared() noexcept {
-    if (state_.fetch_sub(1, std::memory_order_release) == (kWriter | 1)) state_.notify_all();
+    if (state_.fetch_sub(1, std::memory_order_release) == (kWriter | 1)) notify_change(state_);
   }
   void lock() {
     writers_.lock();
     state_.fetch_or(kWriter);
-    for (uint32_t seen = state_.load(); seen != kWriter; seen = state_.load()) state_.wait(seen);
+    for (uint32_t seen = state_.load(); seen != kWriter; seen = state_.load()) wait_for_change(state_, seen);
   }
   void unlock() noexcept {
     state_.fetch_and(~kWriter);
-    state_.notify_all();
+    notify_change(state_);
     writers_.unlock();
   }
 

@@ -28,7 +28,7 @@ Result<std::string> StreamTransport::listen(const std::string& url) {
   StreamListener& at = *listening->listener;
   std::lock_guard lock(mutex_);
   if (closing_) return Error{Code::interrupted, "the transport of this host is closed"};
-  listening->thread = std::thread([this, &at] { accept(at); });
+  listening->thread = Task([this, &at] { accept(at); });
   listening_.push_back(std::move(listening));
   return at.url();
 }
@@ -44,7 +44,7 @@ void StreamTransport::accept(StreamListener& listener) {
     if (closing_ || stream.error().code == Code::interrupted) return;
     log_.warn(kLogSource, stream.error().message);
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::duration<double>(kAcceptPause), [this] { return closing_.load(); });
+    changed_.wait_for(lock, kAcceptPause, [this] { return closing_.load(); });
   }
 }
 
@@ -123,8 +123,7 @@ PortState StreamTransport::probe(const std::string& url, double seconds) {
     --dials_;
     changed_.notify_all();
     if (state == PortState::closed) return state;
-    changed_.wait_for(lock, std::chrono::duration<double>(std::min(pause, seconds)),
-                      [this] { return closing_.load(); });
+    changed_.wait_for(lock, std::min(pause, seconds), [this] { return closing_.load(); });
   }
   return state;
 }
@@ -141,7 +140,7 @@ std::shared_ptr<Link> StreamTransport::add_link(bool dialled, std::unique_ptr<St
 bool StreamTransport::start_thread(const std::shared_ptr<Link>& link, bool proved) {
   try {
     std::lock_guard lock(mutex_);
-    connections_.at(link->id()).thread = std::thread([this, link, proved] { serve(link, proved); });
+    connections_.at(link->id()).thread = Task([this, link, proved] { serve(link, proved); });
     return true;
   } catch (const std::system_error& error) {
     log_.warn(kLogSource, "closed a connection, since no thread could be started: " + std::string(error.what()));
@@ -237,12 +236,12 @@ void StreamTransport::retire(Link& link) {
 }
 
 void StreamTransport::reap() {
-  std::vector<std::thread> ended;
+  std::vector<Task> ended;
   {
     std::lock_guard lock(mutex_);
     ended.swap(ended_);
   }
-  for (std::thread& thread : ended) thread.join();
+  for (Task& thread : ended) thread.join();
 }
 
 /// Logs a refused connection. A port scan must not fill the log: logs the first few, and then each doubling of their

@@ -8,14 +8,12 @@
 // the caller's. They must not block, dial or call `close`, since they delay the reading of the link.
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -23,6 +21,7 @@
 
 #include "host/base/log.hpp"
 #include "host/base/non_copyable.hpp"
+#include "host/base/tasks.hpp"
 #include "host/net/directory.hpp"
 #include "host/net/link.hpp"
 #include "host/net/link_table.hpp"
@@ -125,11 +124,11 @@ class StreamTransport final : public Transport {
  private:
   struct Connection {
     std::shared_ptr<Link> link;
-    std::thread thread;
+    Task thread;
   };
   struct Listening {
     std::unique_ptr<StreamListener> listener;
-    std::thread thread;
+    Task thread;
   };
 
   void accept(StreamListener& listener);
@@ -160,14 +159,14 @@ class StreamTransport final : public Transport {
   std::atomic<bool> closing_{false};
 
   mutable std::mutex mutex_;  // guards the members below but for `closed_once_`
-  std::condition_variable changed_;
+  WaitPoint changed_;
   LinkId last_link_ = 0;
   std::unordered_map<LinkId, Connection> connections_;
   std::vector<std::unique_ptr<Listening>> listening_;
   std::unordered_set<StreamDialer*> dialers_;
   size_t dials_ = 0;
-  std::vector<std::thread> ended_;  // finished threads, to be joined
-  Counters past_;                   // of closed links
+  std::vector<Task> ended_;  // finished threads, to be joined
+  Counters past_;            // of closed links
   std::once_flag closed_once_;
 };
 

@@ -1,11 +1,10 @@
 #include "host/net/transport.hpp"
 
-#include <chrono>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 
 #include "host/base/printable.hpp"
+#include "host/base/tasks.hpp"
 
 namespace actorhost {
 
@@ -14,7 +13,7 @@ namespace {
 /// A sleeping thread; shared with the callback that ends its sleep, which may run after the thread has given up.
 struct Sleeper {
   std::mutex mutex;
-  std::condition_variable changed;
+  WaitPoint changed;
   bool notified = false;
 
   void notify() {
@@ -26,9 +25,7 @@ struct Sleeper {
   }
   void sleep_until(double deadline, const Clock& clock) {
     std::unique_lock lock(mutex);
-    const auto is_notified = [this] { return notified; };
-    if (deadline == kForever) return changed.wait(lock, is_notified);
-    changed.wait_for(lock, std::chrono::duration<double>(deadline - clock.now()), is_notified);
+    changed.wait_for(lock, deadline - clock.now(), [this] { return notified; });
   }
 };
 

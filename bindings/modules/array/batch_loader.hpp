@@ -5,16 +5,15 @@
 // and the destructor block. Sources and targets keep their memory alive. `submit` accepts invalid positions; `take`
 // reports them.
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "host/base/blob.hpp"
 #include "host/base/non_copyable.hpp"
+#include "host/base/tasks.hpp"
 
 namespace actorhost {
 
@@ -60,11 +59,11 @@ class BatchLoader : private NonCopyable {
 
   const std::vector<Gather> sources_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  WaitPoint changed_;
   std::deque<Batch> batches_;
   size_t begun_ = 0;  // the gathering of this many of the oldest batches has begun
   bool quit_ = false;
-  std::thread thread_;
+  Task thread_;
 };
 
 }  // namespace actorhost

@@ -1,7 +1,6 @@
 #include "bindings/modules/tool/call_watchdog.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 #include "bindings/modules/engine/ffi_barrier.h"
@@ -10,8 +9,6 @@
 namespace actorhost {
 
 namespace {
-
-using Steady = std::chrono::steady_clock;
 
 constexpr double kGraceSeconds = 1;  // time for the rule to stop
 
@@ -106,11 +103,11 @@ std::string CallWatchdog::message() const {
 void CallWatchdog::watch() {
   uint64_t seen = 0;
   bool logged = false;  // whether the slow call has been logged
-  Steady::time_point since = Steady::now();
+  const SteadyClock clock;
+  double since = clock.now();
   std::unique_lock lock(mutex_);
   const auto interval = [this] {
-    return std::chrono::duration<double>(
-        std::clamp(std::min({limits_.rule, limits_.callback, limits_.seems_long}) / 10, 0.01, 0.5));
+    return std::clamp(std::min({limits_.rule, limits_.callback, limits_.seems_long}) / 10, 0.01, 0.5);
   };
   while (!done_) {
     changed_.wait_for(lock, interval());
@@ -118,10 +115,10 @@ void CallWatchdog::watch() {
     if (rounds != seen || rounds % 2 == 0) {
       seen = rounds;
       logged = false;
-      since = Steady::now();
+      since = clock.now();
       continue;
     }
-    const double running = std::chrono::duration<double>(Steady::now() - since).count();
+    const double running = clock.now() - since;
     const bool is_rule = batch_.load(std::memory_order_relaxed) != nullptr;
     if (long_ && !is_rule && !logged && running >= limits_.seems_long) {
       logged = true;

@@ -5,14 +5,13 @@
 // it ends the process. Made and destroyed on the Vm's thread, or before that thread starts and after it has ended.
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "host/base/non_copyable.hpp"
+#include "host/base/tasks.hpp"
 
 struct ah_admission_batch;
 
@@ -67,14 +66,14 @@ class CallWatchdog : private NonCopyable {
   std::atomic<uint64_t> rounds_{0};                        // odd while a watched call is in progress
   std::atomic<const ah_admission_batch*> batch_{nullptr};  // of a round of evaluations; none: the call is call_name_
   mutable std::mutex mutex_;                               // guards the members below
-  std::condition_variable changed_;
+  WaitPoint changed_;
   Limits limits_;
   std::string label_;                // of the rule
   std::string call_name_;            // the call outside rounds of evaluations
   double Limits::*limit_ = nullptr;  // limit of call_name_; none: no limit
   std::string message_;
   bool done_ = false;
-  std::thread thread_;
+  Task thread_;
 };
 
 }  // namespace actorhost

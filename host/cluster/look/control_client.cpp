@@ -12,7 +12,7 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kMostNews = 10'000;  // most unread events; older events are dropped
-constexpr std::chrono::milliseconds kCheck{50};
+constexpr double kCheck = 0.05;
 constexpr int kMostHops = 4;  // redirects from one host to the next
 
 }  // namespace
@@ -68,7 +68,7 @@ Status ControlClient::wait(double seconds, const Take& take) {
     if (down_) return Error{Code::peer_lost, "the connection to the run has ended: " + *down_};
     const double left = deadline - clock_.now();
     if (left <= 0) return Error{Code::timeout, "the run's coordinator has not answered in time"};
-    came_.wait_for(lock, std::min<std::chrono::duration<double>>(std::chrono::duration<double>(left), kCheck));
+    came_.wait_for(lock, std::min(left, kCheck));
   }
 }
 

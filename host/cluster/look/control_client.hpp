@@ -3,7 +3,6 @@
 // belongs to no node and no membership table, and the run does not wait for it. Used by one thread. Each call blocks up
 // to the given time and polls `check` meanwhile.
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "host/base/clock.hpp"
+#include "host/base/tasks.hpp"
 #include "host/net/stream_transport.hpp"
 
 namespace actorhost {
@@ -49,7 +49,7 @@ class ControlClient final : private LinkEvents {
   std::string url_;   // the last attached address
   std::mutex mutex_;  // guards the members up to the next blank line
   LinkId link_ = 0;   // the newest
-  std::condition_variable came_;
+  WaitPoint came_;
   std::deque<Frame> replies_;
   std::deque<std::string> news_;
   std::optional<std::string> down_;      // the reason

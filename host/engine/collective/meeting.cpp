@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <thread>
 
 #include <xxhash.h>
 
 #include "host/base/copy.hpp"
+#include "host/base/tasks.hpp"
 
 namespace actorhost {
 
@@ -120,7 +120,7 @@ void Meeting::wait_until_left(uint32_t number) {
     const Rank& other = members_[rank];
     while (other.entered.load(std::memory_order_acquire) == earlier &&
            other.left.load(std::memory_order_acquire) < earlier) {
-      std::this_thread::yield();
+      Task::yield();
     }
   }
 }
@@ -378,7 +378,7 @@ void Meeting::finish_together(Round& round, uint32_t number, uint32_t me) {
     break;
   }
   if (count_of(seen) == ranks_) {
-    round.finished.notify_all();
+    notify_change(round.finished);
     return;
   }
   const auto all_done = [&] {
@@ -387,7 +387,7 @@ void Meeting::finish_together(Round& round, uint32_t number, uint32_t me) {
   };
   if (members_[me].spin.until(all_done, ranks_)) return;
   while (number_of(seen) == number && count_of(seen) < ranks_) {
-    round.finished.wait(seen, std::memory_order_acquire);
+    wait_for_change(round.finished, seen);
     seen = round.finished.load(std::memory_order_acquire);
   }
 }

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "host/base/task_scheduler.hpp"
+
 namespace actorhost {
 
 class SpinWait {
@@ -18,6 +20,7 @@ class SpinWait {
   template <typename Condition>
   bool until(const Condition& condition, uint32_t threads) {
     if (condition()) return true;
+    if (TaskScheduler::installed() != nullptr) return false;  // no other task runs meanwhile
     const auto begun = Clock::now();
     const bool spins = spin_skips_ == 0 && threads <= cores();
     if (spins && spin(condition, begun)) return true;

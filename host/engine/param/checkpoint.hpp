@@ -13,17 +13,16 @@
 //
 // NAME is the key if the key is a plain word, else "@" and a number.
 
-#include <condition_variable>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "host/base/log.hpp"
+#include "host/base/tasks.hpp"
 #include "host/engine/param/param_messages.hpp"
 #include "host/engine/param/shard.hpp"
 
@@ -91,7 +90,7 @@ class ParamCheckpointer final : public CheckpointSink {
   const uint32_t shards_;
   Log& log_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  WaitPoint changed_;
   std::optional<Collected> open_;     // not all shards have added their part
   std::optional<Collected> waiting_;  // complete, written next
   std::map<RunId, ParamSummary> finished_;
@@ -99,7 +98,7 @@ class ParamCheckpointer final : public CheckpointSink {
   bool quit_ = false;
   Status failure_;
   uint64_t skipped_ = 0;  // checkpoints that a later checkpoint replaced
-  std::thread thread_;
+  Task thread_;
 };
 
 /// Whether checkpoints can be written there; tests this with a file. Creates the directory.

@@ -28,7 +28,7 @@ class ScriptedOpener final : public RunJoin::Opener {
     attempts.push_back("spawn " + std::to_string(first) + " to " + std::to_string(size) + " " + url);
     return {};
   }
-  bool interrupted_within(std::chrono::milliseconds /*time*/) override { return on_wait(); }
+  bool interrupted_within(double /*seconds*/) override { return on_wait(); }
 
   std::deque<Reply> replies;  // success once they are used up
   std::function<bool()> on_wait = [] { return false; };
