@@ -74,7 +74,7 @@ std::string Link::read(const FrameLimits& limits, const Directory& directory, co
   FrameReader reader(limits, [&directory](const Frame& head, size_t bytes) { return directory.room_for(head, bytes); });
   std::vector<Frame> frames;
   std::array<Piece, 2> pieces;
-  stream_->start_receive(pieces.data(), reader.room(pieces));
+  stream_->start_receive(pieces.data(), reader.room(pieces), kForever);
   for (;;) {
     const IoResult got = stream_->wait_receive();
     if (got.end != IoEnd::done) return reason_or(io_message(got));
@@ -83,7 +83,7 @@ std::string Link::read(const FrameLimits& limits, const Directory& directory, co
     const Status status = reader.received(got.bytes, frames);
     frames_received_.fetch_add(frames.size(), std::memory_order_relaxed);
     // Starts to receive before it wakes a node: the start holds the stream's lock, which would delay the node's reply.
-    if (status.ok()) stream_->start_receive(pieces.data(), reader.room(pieces));
+    if (status.ok()) stream_->start_receive(pieces.data(), reader.room(pieces), kForever);
     if (!take(frames)) {
       stream_->close();
       stream_->wait_receive();  // the receive writes into memory that is about to be freed

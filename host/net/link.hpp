@@ -14,7 +14,7 @@
 #include "host/base/tasks.hpp"
 #include "host/net/directory.hpp"
 #include "host/net/link_writer.hpp"
-#include "host/net/stream_io.hpp"
+#include "host/net/stream.hpp"
 #include "host/wire/frame.hpp"
 
 namespace actorhost {

@@ -47,7 +47,7 @@ void LinkWriter::write() {
     std::lock_guard lock(mutex_);
     if (closed_) return;
     const bool large = filling_.bytes() > kLargeBatch;
-    at_once_ = stream_.can_send_now() && (large || clock_.now() - last_written_ > kQuietSeconds);
+    at_once_ = !stream_.tls() && (large || clock_.now() - last_written_ > kQuietSeconds);
     std::swap(filling_, in_flight_);
     in_flight_bytes_.store(in_flight_.bytes(), std::memory_order_relaxed);
   }

@@ -11,7 +11,7 @@
 
 #include "host/net/mailbox.hpp"
 #include "host/net/send_batch.hpp"
-#include "host/net/stream_io.hpp"
+#include "host/net/stream.hpp"
 
 namespace actorhost {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "host/net/stream_io.hpp"
+#include "host/net/stream.hpp"
 #include "host/wire/frame.hpp"
 
 namespace actorhost {

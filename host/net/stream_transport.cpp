@@ -21,7 +21,7 @@ bool for_transport(Kind kind) { return kind == Kind::heartbeat || kind == Kind::
 }  // namespace
 
 Result<std::string> StreamTransport::listen(const std::string& url) {
-  auto listener = StreamListener::open(url, options_.tls);
+  auto listener = options_.network->listen(url, options_.tls);
   if (!listener.ok()) return listener.error();
   auto listening = std::make_unique<Listening>();
   listening->listener = std::move(*listener);
@@ -91,7 +91,7 @@ Result<LinkId> StreamTransport::dial_link(const std::string& url, double deadlin
 }
 
 Result<std::unique_ptr<Stream>> StreamTransport::connect(const std::string& url, double seconds) {
-  auto dialer = StreamDialer::make(url, options_.tls);
+  auto dialer = options_.network->dialer(url, options_.tls);
   if (!dialer.ok()) return dialer.error();
   {
     std::lock_guard lock(mutex_);
@@ -109,7 +109,7 @@ PortState StreamTransport::probe(const std::string& url, double seconds) {
   const double deadline = clock_.now() + seconds;
   PortState state = PortState::unknown;
   for (double pause = 0.005; clock_.now() < deadline; pause *= 10) {
-    auto dialer = StreamDialer::make(plain, {});
+    auto dialer = options_.network->dialer(plain, {});
     if (!dialer.ok()) return PortState::unknown;
     {
       std::lock_guard lock(mutex_);

@@ -25,7 +25,8 @@
 #include "host/net/directory.hpp"
 #include "host/net/link.hpp"
 #include "host/net/link_table.hpp"
-#include "host/net/stream_io.hpp"
+#include "host/net/nng_streams.hpp"
+#include "host/net/stream.hpp"
 #include "host/net/transport.hpp"
 
 namespace actorhost {
@@ -33,6 +34,7 @@ namespace actorhost {
 struct StreamOptions {
   std::string token = {};  // shared secret, possibly empty; both ends prove it. A dialler may use a reading token
   TlsFiles tls = {};       // for tls+tcp:// addresses
+  StreamNetwork* network = &nng_network();  // outlives the transport
   FrameLimits limits = {};
   double handshake_seconds = 5;  // time to prove the token before the connection is closed
   size_t max_unproved = 256;     // connections in handshake at a time; further connections are closed at once

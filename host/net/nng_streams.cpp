@@ -1,10 +1,12 @@
-#include "host/net/stream_io.hpp"
+#include "host/net/nng_streams.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include <arpa/inet.h>
@@ -15,7 +17,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr IoResult kClosed{IoEnd::closed, 0, NNG_ECLOSED};
+constexpr IoResult kClosed{IoEnd::closed, 0, "closed"};
 
 nng_duration milliseconds(double seconds) {
   if (seconds >= 2e6) return NNG_DURATION_INFINITE;
@@ -31,15 +33,18 @@ void set_pieces(nng_aio* aio, const Piece* pieces, size_t count) {
 
 IoResult result_of(nng_aio* aio) {
   const int error = nng_aio_result(aio);
+  if (error == 0) return {IoEnd::done, nng_aio_count(aio)};
+  const char* const message = nng_strerror(error);
   switch (error) {
-    case 0: return {IoEnd::done, nng_aio_count(aio), 0};
-    case NNG_ETIMEDOUT: return {IoEnd::timed_out, 0, error};
-    case NNG_ECANCELED: return {IoEnd::cancelled, 0, error};
+    case NNG_ETIMEDOUT: return {IoEnd::timed_out, 0, message};
+    case NNG_ECANCELED: return {IoEnd::cancelled, 0, message};
     case NNG_ECLOSED:
     case NNG_ECONNSHUT:
     case NNG_ECONNRESET:
-    case NNG_ECONNABORTED: return {IoEnd::closed, 0, error};
-    default: return {IoEnd::failed, 0, error};
+    case NNG_ECONNABORTED: return {IoEnd::closed, 0, message};
+    case NNG_ECRYPTO:
+    case NNG_EPEERAUTH: return {IoEnd::failed, 0, kTlsFailed};
+    default: return {IoEnd::failed, 0, message};
   }
 }
 
@@ -127,25 +132,97 @@ Error dial_error(const std::string& url, int error) {
   }
 }
 
-}  // namespace
+class NngStream final : public Stream {
+ public:
+  NngStream(nng_stream* stream, bool tls);
+  ~NngStream() override;
 
-std::string io_message(const IoResult& result) {
-  if (result.end == IoEnd::closed) return "closed by the peer";
-  if (result.error == NNG_ECRYPTO || result.error == NNG_EPEERAUTH) return kTlsFailed;
-  std::string text = result.error == 0 ? "ok" : nng_strerror(result.error);
-  return text;
+  std::string peer() const override;
+  bool tls() const noexcept override { return tls_; }
+  void start_receive(const Piece* pieces, size_t count, double seconds) override;
+  IoResult wait_receive() override;
+  IoResult send_now(const Piece* pieces, size_t count) override;
+  bool start_send(const Piece* pieces, size_t count) override;
+  void close() override;
+  void stop() override;
+  void close_later(double seconds) override;
+
+ protected:
+  IoResult send_some(Piece piece, double seconds) override;
+
+ private:
+  /// Starts a send on sync_send_. False if the stream is closed.
+  bool start_sync_send(const Piece* pieces, size_t count, double seconds);
+  static void send_callback(void* self);
+  static void timer_callback(void* self);
+
+  nng_stream* const stream_;
+  const bool tls_;
+  // NNG never ends a receive or send that starts after the close of the stream. So a lock for each direction excludes
+  // starts during a close.
+  std::mutex receiving_;
+  std::mutex sending_;
+  bool closed_ = false;
+  bool started_ = false;  // a receive, by start_receive
+  nng_aio* receive_ = nullptr;
+  nng_aio* sync_send_ = nullptr;   // completes without a callback
+  nng_aio* async_send_ = nullptr;  // calls send_callback
+  nng_aio* timer_ = nullptr;
+};
+
+class NngDialer final : public StreamDialer {
+ public:
+  NngDialer(std::string url, nng_stream_dialer* dialer, bool tls);
+  ~NngDialer() override;
+
+  Result<std::unique_ptr<Stream>> dial(double seconds) override;
+  PortState probe(double seconds) override;
+  void cancel() override;
+
+ private:
+  const std::string url_;
+  nng_stream_dialer* const dialer_;
+  const bool tls_;
+  nng_aio* aio_ = nullptr;
+};
+
+class NngListener final : public StreamListener {
+ public:
+  NngListener(std::string url, nng_stream_listener* listener, bool tls);
+  ~NngListener() override;
+
+  const std::string& url() const noexcept override { return url_; }
+  Result<std::unique_ptr<Stream>> accept() override;
+  void close() override;
+
+ private:
+  const std::string url_;
+  nng_stream_listener* const listener_;
+  const bool tls_;
+  nng_aio* aio_ = nullptr;
+};
+
+class Nng final : public StreamNetwork {
+ public:
+  Result<std::unique_ptr<StreamDialer>> dialer(const std::string& url, const TlsFiles& files) override;
+  Result<std::unique_ptr<StreamListener>> listen(const std::string& url, const TlsFiles& files) override;
+};
+
+/// The stream that `aio` has dialled or accepted.
+std::unique_ptr<Stream> open_stream(nng_aio* aio, bool tls) {
+  return std::make_unique<NngStream>(static_cast<nng_stream*>(nng_aio_get_output(aio, 0)), tls);
 }
 
-Stream::Stream(nng_stream* stream, bool tls) : stream_(stream), tls_(tls) {
+NngStream::NngStream(nng_stream* stream, bool tls) : stream_(stream), tls_(tls) {
   nng_aio_alloc(&receive_, nullptr, nullptr);
   nng_aio_alloc(&sync_send_, nullptr, nullptr);
-  nng_aio_alloc(&async_send_, &Stream::send_callback, this);
+  nng_aio_alloc(&async_send_, &NngStream::send_callback, this);
   // NNG refuses this for ipc, where it is not needed.
   nng_stream_set_bool(stream_, NNG_OPT_TCP_NODELAY, true);
   nng_stream_set_bool(stream_, NNG_OPT_TCP_KEEPALIVE, true);
 }
 
-Stream::~Stream() {
+NngStream::~NngStream() {
   stop();
   nng_stream_free(stream_);
   for (nng_aio* aio : {timer_, receive_, sync_send_, async_send_}) {
@@ -153,13 +230,13 @@ Stream::~Stream() {
   }
 }
 
-std::string Stream::peer() const {
+std::string NngStream::peer() const {
   nng_sockaddr address{};
   if (nng_stream_get_addr(stream_, NNG_OPT_REMADDR, &address) != 0) return "?";
   return address_text(address);
 }
 
-void Stream::start_receive(const Piece* pieces, size_t count, double seconds) {
+void NngStream::start_receive(const Piece* pieces, size_t count, double seconds) {
   std::lock_guard lock(receiving_);
   started_ = !closed_;
   if (!started_) return;
@@ -168,7 +245,7 @@ void Stream::start_receive(const Piece* pieces, size_t count, double seconds) {
   nng_stream_recv(stream_, receive_);
 }
 
-IoResult Stream::wait_receive() {
+IoResult NngStream::wait_receive() {
   {
     std::lock_guard lock(receiving_);
     if (!started_) return kClosed;
@@ -177,20 +254,7 @@ IoResult Stream::wait_receive() {
   return result_of(receive_);
 }
 
-IoResult Stream::receive_all(Piece piece, const Clock& clock, double deadline) {
-  IoResult total;
-  while (piece.size != 0) {
-    start_receive(&piece, 1, deadline - clock.now());
-    const IoResult some = wait_receive();
-    if (some.end != IoEnd::done) return {some.end, total.bytes, some.error};
-    total.bytes += some.bytes;
-    piece.data += some.bytes;
-    piece.size -= some.bytes;
-  }
-  return total;
-}
-
-bool Stream::start_sync_send(const Piece* pieces, size_t count, double seconds) {
+bool NngStream::start_sync_send(const Piece* pieces, size_t count, double seconds) {
   std::lock_guard lock(sending_);
   if (closed_) return false;
   set_pieces(sync_send_, pieces, count);
@@ -199,7 +263,7 @@ bool Stream::start_sync_send(const Piece* pieces, size_t count, double seconds) 
   return true;
 }
 
-IoResult Stream::send_now(const Piece* pieces, size_t count) {
+IoResult NngStream::send_now(const Piece* pieces, size_t count) {
   if (!start_sync_send(pieces, count, kForever)) return kClosed;
   // NNG writes all bytes that fit at once, on this thread, or none: a pending write has written nothing.
   nng_aio_cancel(sync_send_);
@@ -209,7 +273,7 @@ IoResult Stream::send_now(const Piece* pieces, size_t count) {
   return result;
 }
 
-bool Stream::start_send(const Piece* pieces, size_t count) {
+bool NngStream::start_send(const Piece* pieces, size_t count) {
   std::lock_guard lock(sending_);
   if (closed_) return false;
   set_pieces(async_send_, pieces, count);
@@ -217,21 +281,13 @@ bool Stream::start_send(const Piece* pieces, size_t count) {
   return true;
 }
 
-IoResult Stream::send_all(Piece piece, const Clock& clock, double deadline) {
-  IoResult total;
-  while (piece.size != 0) {
-    if (!start_sync_send(&piece, 1, deadline - clock.now())) return kClosed;
-    nng_aio_wait(sync_send_);
-    const IoResult some = result_of(sync_send_);
-    if (some.end != IoEnd::done) return {some.end, total.bytes, some.error};
-    total.bytes += some.bytes;
-    piece.data += some.bytes;
-    piece.size -= some.bytes;
-  }
-  return total;
+IoResult NngStream::send_some(Piece piece, double seconds) {
+  if (!start_sync_send(&piece, 1, seconds)) return kClosed;
+  nng_aio_wait(sync_send_);
+  return result_of(sync_send_);
 }
 
-void Stream::close() {
+void NngStream::close() {
   {
     std::scoped_lock lock(receiving_, sending_);
     closed_ = true;
@@ -241,37 +297,37 @@ void Stream::close() {
   for (nng_aio* aio : {receive_, sync_send_, async_send_}) nng_aio_cancel(aio);
 }
 
-void Stream::close_later(double seconds) {
+void NngStream::close_later(double seconds) {
   std::lock_guard lock(sending_);
   if (timer_ != nullptr || closed_) return;
-  nng_aio_alloc(&timer_, &Stream::timer_callback, this);
+  nng_aio_alloc(&timer_, &NngStream::timer_callback, this);
   nng_sleep_aio(milliseconds(seconds), timer_);
 }
 
-void Stream::stop() {
+void NngStream::stop() {
   close();
   for (nng_aio* aio : {timer_, receive_, sync_send_, async_send_}) {
     if (aio != nullptr) nng_aio_stop(aio);
   }
 }
 
-void Stream::send_callback(void* self) {
-  auto* stream = static_cast<Stream*>(self);
+void NngStream::send_callback(void* self) {
+  auto* stream = static_cast<NngStream*>(self);
   stream->sent_(result_of(stream->async_send_));
 }
 
-void Stream::timer_callback(void* self) {
-  auto* stream = static_cast<Stream*>(self);
+void NngStream::timer_callback(void* self) {
+  auto* stream = static_cast<NngStream*>(self);
   stream->close();
 }
 
-Result<std::unique_ptr<StreamDialer>> StreamDialer::make(const std::string& url, const TlsFiles& files) {
+Result<std::unique_ptr<StreamDialer>> Nng::dialer(const std::string& url, const TlsFiles& files) {
   const bool tls = starts_with(url, "tls");
   nng_stream_dialer* raw = nullptr;
   if (const int error = nng_stream_dialer_alloc(&raw, url.c_str())) {
     return io_error(Code::bad_argument, "not an address to connect to: " + url, error);
   }
-  std::unique_ptr<StreamDialer> dialer(new StreamDialer(url, raw, tls));
+  auto dialer = std::make_unique<NngDialer>(url, raw, tls);
   if (tls) {
     auto config = dialer_tls(files, host_of(url));
     if (!config.ok()) return config.error();
@@ -279,30 +335,30 @@ Result<std::unique_ptr<StreamDialer>> StreamDialer::make(const std::string& url,
       return io_error(Code::unsupported, "TLS for " + url, error);
     }
   }
-  return dialer;
+  return Result<std::unique_ptr<StreamDialer>>(std::move(dialer));
 }
 
-StreamDialer::StreamDialer(std::string url, nng_stream_dialer* dialer, bool tls)
+NngDialer::NngDialer(std::string url, nng_stream_dialer* dialer, bool tls)
     : url_(std::move(url)), dialer_(dialer), tls_(tls) {
   nng_aio_alloc(&aio_, nullptr, nullptr);
 }
 
-StreamDialer::~StreamDialer() {
+NngDialer::~NngDialer() {
   nng_stream_dialer_close(dialer_);
   nng_aio_stop(aio_);
   nng_stream_dialer_free(dialer_);
   nng_aio_free(aio_);
 }
 
-Result<std::unique_ptr<Stream>> StreamDialer::dial(double seconds) {
+Result<std::unique_ptr<Stream>> NngDialer::dial(double seconds) {
   nng_aio_set_timeout(aio_, milliseconds(seconds));
   nng_stream_dialer_dial(dialer_, aio_);
   nng_aio_wait(aio_);
   if (const int error = nng_aio_result(aio_)) return dial_error(url_, error);
-  return std::make_unique<Stream>(static_cast<nng_stream*>(nng_aio_get_output(aio_, 0)), tls_);
+  return open_stream(aio_, tls_);
 }
 
-PortState StreamDialer::probe(double seconds) {
+PortState NngDialer::probe(double seconds) {
   nng_aio_set_timeout(aio_, milliseconds(seconds));
   nng_stream_dialer_dial(dialer_, aio_);
   nng_aio_wait(aio_);
@@ -312,9 +368,9 @@ PortState StreamDialer::probe(double seconds) {
   return error == NNG_ECONNREFUSED ? PortState::closed : PortState::unknown;
 }
 
-void StreamDialer::cancel() { nng_aio_cancel(aio_); }
+void NngDialer::cancel() { nng_aio_cancel(aio_); }
 
-Result<std::unique_ptr<StreamListener>> StreamListener::open(const std::string& url, const TlsFiles& files) {
+Result<std::unique_ptr<StreamListener>> Nng::listen(const std::string& url, const TlsFiles& files) {
   const bool tls = starts_with(url, "tls");
   nng_stream_listener* raw = nullptr;
   if (const int error = nng_stream_listener_alloc(&raw, url.c_str())) {
@@ -341,30 +397,38 @@ Result<std::unique_ptr<StreamListener>> StreamListener::open(const std::string& 
   if (nng_stream_listener_get_int(raw, NNG_OPT_TCP_BOUND_PORT, &port) == 0) {
     bound.replace(bound.rfind(':') + 1, std::string::npos, std::to_string(port));
   }
-  return std::unique_ptr<StreamListener>(new StreamListener(std::move(bound), listener.release(), tls));
+  return Result<std::unique_ptr<StreamListener>>(
+      std::make_unique<NngListener>(std::move(bound), listener.release(), tls));
 }
 
-StreamListener::StreamListener(std::string url, nng_stream_listener* listener, bool tls)
+NngListener::NngListener(std::string url, nng_stream_listener* listener, bool tls)
     : url_(std::move(url)), listener_(listener), tls_(tls) {
   nng_aio_alloc(&aio_, nullptr, nullptr);
 }
 
-StreamListener::~StreamListener() {
+NngListener::~NngListener() {
   nng_stream_listener_close(listener_);
   nng_aio_stop(aio_);
   nng_stream_listener_free(listener_);
   nng_aio_free(aio_);
 }
 
-Result<std::unique_ptr<Stream>> StreamListener::accept() {
+Result<std::unique_ptr<Stream>> NngListener::accept() {
   nng_stream_listener_accept(listener_, aio_);
   nng_aio_wait(aio_);
   const int error = nng_aio_result(aio_);
   if (error == NNG_ECLOSED) return Error{Code::interrupted, "no longer listening at " + url_};
   if (error != 0) return io_error(Code::io, "cannot accept a connection at " + url_, error);
-  return std::make_unique<Stream>(static_cast<nng_stream*>(nng_aio_get_output(aio_, 0)), tls_);
+  return open_stream(aio_, tls_);
 }
 
-void StreamListener::close() { nng_stream_listener_close(listener_); }
+void NngListener::close() { nng_stream_listener_close(listener_); }
+
+}  // namespace
+
+StreamNetwork& nng_network() {
+  static Nng network;
+  return network;
+}
 
 }  // namespace actorhost

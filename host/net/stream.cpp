@@ -1,0 +1,34 @@
+#include "host/net/stream.hpp"
+
+namespace actorhost {
+
+std::string io_message(const IoResult& result) {
+  return result.end == IoEnd::closed ? "closed by the peer" : result.message;
+}
+
+IoResult Stream::receive_all(Piece piece, const Clock& clock, double deadline) {
+  IoResult total;
+  while (piece.size != 0) {
+    start_receive(&piece, 1, deadline - clock.now());
+    const IoResult some = wait_receive();
+    if (some.end != IoEnd::done) return {some.end, total.bytes, some.message};
+    total.bytes += some.bytes;
+    piece.data += some.bytes;
+    piece.size -= some.bytes;
+  }
+  return total;
+}
+
+IoResult Stream::send_all(Piece piece, const Clock& clock, double deadline) {
+  IoResult total;
+  while (piece.size != 0) {
+    const IoResult some = send_some(piece, deadline - clock.now());
+    if (some.end != IoEnd::done) return {some.end, total.bytes, some.message};
+    total.bytes += some.bytes;
+    piece.data += some.bytes;
+    piece.size -= some.bytes;
+  }
+  return total;
+}
+
+}  // namespace actorhost

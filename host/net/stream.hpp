@@ -1,0 +1,121 @@
+#pragma once
+// Byte streams between processes, and the network that makes them: NNG (nng_streams.hpp), or in a rehearsal the
+// network in memory (host/rehearsal/memory_network.hpp).
+//
+// A Stream has one reader, which starts a receive and waits for it, and one writer at a time. The writer either writes
+// on its own thread without blocking, or starts a send whose end a callback reports on another thread. `close` is
+// thread-safe at any time, even inside such a callback; the destructor waits for the callback. Waiting for a receive
+// takes one thread switch less than a callback.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "host/base/clock.hpp"
+#include "host/base/non_copyable.hpp"
+#include "host/base/result.hpp"
+
+namespace actorhost {
+
+struct TlsFiles {
+  std::string cert = {};  // PEM file; required with `key` to listen
+  std::string key = {};   // PEM file
+  std::string ca = {};    // PEM file of the authority for listeners' certificates; required to dial
+};
+
+/// Bytes to write or memory to read into.
+struct Piece {
+  std::byte* data = nullptr;
+  size_t size = 0;
+};
+inline constexpr size_t kMaxPieces = 8;  // of one call
+
+enum class IoEnd { done, would_block, timed_out, cancelled, closed, failed };
+struct IoResult {
+  IoEnd end = IoEnd::done;
+  size_t bytes = 0;            // at least 1 when done
+  const char* message = "ok";  // of a failure
+};
+/// "connection reset", ...
+std::string io_message(const IoResult& result);
+/// The usual causes of a failed TLS handshake.
+inline constexpr const char* kTlsFailed = "TLS failed: a certificate is not trusted, or one end does not use TLS";
+
+class Stream : public Interface {
+ public:
+  using Sent = std::function<void(IoResult)>;
+
+  /// Address of the other end as text, "?" if unknown.
+  virtual std::string peer() const = 0;
+  /// Whether the stream is encrypted. Such a stream has no send_now: its records cannot be cancelled.
+  virtual bool tls() const noexcept = 0;
+
+  /// Starts a receive into up to kMaxPieces pieces, which ends with the first bytes, or after `seconds`. The memory
+  /// must not be used until then.
+  virtual void start_receive(const Piece* pieces, size_t count, double seconds) = 0;
+  /// Blocks until the started receive ends. Several threads may wait; all get the same result.
+  virtual IoResult wait_receive() = 0;
+  /// Receives exactly `piece.size` bytes before `deadline` on `clock`. Blocks.
+  IoResult receive_all(Piece piece, const Clock& clock, double deadline);
+
+  /// Writes as many bytes as possible without blocking.
+  virtual IoResult send_now(const Piece* pieces, size_t count) = 0;
+  /// Sets the callback for the end of each start_send, before the first one.
+  void on_sent(Sent sent) { sent_ = std::move(sent); }
+  /// Starts a send. False if the stream is closed; then no callback follows.
+  virtual bool start_send(const Piece* pieces, size_t count) = 0;
+  /// Sends all bytes before `deadline` on `clock`. Blocks.
+  IoResult send_all(Piece piece, const Clock& clock, double deadline);
+
+  virtual void close() = 0;
+  /// Closes, and blocks until no callback runs any more. Must not be called inside `Sent`.
+  virtual void stop() = 0;
+  /// Calls `close` after `seconds`; only the first call counts.
+  virtual void close_later(double seconds) = 0;
+
+ protected:
+  /// Sends at least one byte within `seconds`. Blocks.
+  virtual IoResult send_some(Piece piece, double seconds) = 0;
+
+  Sent sent_;
+};
+
+/// The result of a connection attempt to a port.
+enum class PortState : uint8_t {
+  open,     // a process accepts connections
+  closed,   // the machine reports that no process listens
+  unknown,  // no reply in time, or another error
+};
+
+class StreamDialer : public Interface {
+ public:
+  /// Tries once; blocks. Code::unreachable, Code::timeout, Code::interrupted (cancelled).
+  virtual Result<std::unique_ptr<Stream>> dial(double seconds) = 0;
+  /// Tries once; blocks. Not for TLS.
+  virtual PortState probe(double seconds) = 0;
+  /// Ends `dial`. Thread-safe.
+  virtual void cancel() = 0;
+};
+
+class StreamListener : public Interface {
+ public:
+  /// The bound address: port 0 is replaced by the chosen port.
+  virtual const std::string& url() const noexcept = 0;
+  /// Blocks. Code::interrupted after `close`; other errors (too many open files) may be temporary.
+  virtual Result<std::unique_ptr<Stream>> accept() = 0;
+  /// Thread-safe.
+  virtual void close() = 0;
+};
+
+/// Thread-safe.
+class StreamNetwork : public Interface {
+ public:
+  virtual Result<std::unique_ptr<StreamDialer>> dialer(const std::string& url, const TlsFiles& files) = 0;
+  /// Binds and listens. Code::io if the address is taken or cannot be bound, or if a TLS file is unusable.
+  virtual Result<std::unique_ptr<StreamListener>> listen(const std::string& url, const TlsFiles& files) = 0;
+};
+
+}  // namespace actorhost
