@@ -14,7 +14,7 @@ local function commands()
   local scripts = {}
   for name in pairs(core.library()) do scripts[#scripts + 1] = name:match("^command/(.+)$") end
   table.sort(scripts)
-  return { "run", "agent", unpack(scripts) }
+  return { "run", "agent", "rehearse", unpack(scripts) }
 end
 
 -- The --help page of a Lua subcommand.
@@ -34,7 +34,7 @@ end
 local function pages()
   local out = {}
   for _, name in ipairs(commands()) do
-    local in_cpp = name == "run" or name == "agent"
+    local in_cpp = name == "run" or name == "agent" or name == "rehearse"
     out[name] = in_cpp and command.usage(name) or name ~= "help" and page_of_script(name) or usage
   end
   return out

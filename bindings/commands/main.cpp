@@ -13,6 +13,7 @@
 
 #include "bindings/commands/command.hpp"
 #include "bindings/commands/own_cluster.hpp"
+#include "bindings/commands/rehearse.hpp"
 #include "bindings/run/host_runtime.hpp"
 #include "host/base/out_of_memory.hpp"
 
@@ -68,6 +69,7 @@ int main(int argc, char** argv) {
     return *command.exit_code == 0 && !written ? 1 : *command.exit_code;
   }
   if (command.options.agent) return run_agent(command.options);
+  if (command.options.rehearsal) return actorhost::rehearse(command.options, argv);
   actorhost::HostRuntime::Setup setup;
   setup.command_line = std::move(args);
   setup.commands = actorhost::command_names();

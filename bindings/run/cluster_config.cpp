@@ -5,9 +5,9 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <random>
 #include <utility>
 
+#include "host/base/system_random.hpp"
 #include "host/net/handshake.hpp"
 #include "host/net/token_file.hpp"
 
@@ -15,7 +15,7 @@ namespace actorhost {
 
 Result<std::string> load_token(const RunOptions& options, Log& log) {
   if (options.insecure) {
-    log.warn("", "--insecure: any machine that reaches this host's port can run code on it");
+    if (!options.rehearsal) log.warn("", "--insecure: any machine that reaches this host's port can run code on it");
     return std::string();
   }
   const auto check_token = [&log](const std::string& path, Result<std::string> token) -> Result<std::string> {
@@ -85,19 +85,19 @@ Status may_listen_at(const Endpoint& endpoint, const RunOptions& options) {
   return {};
 }
 
-uint64_t random_number() {
-  std::random_device device;
-  return (uint64_t{device()} << 32) | device();
+std::string host_name(const std::optional<SimulatedHost>& simulated) {
+  return simulated ? simulated->name : current_hostname() + ":" + std::to_string(getpid());
 }
 
 ClusterConfig base_config(const RunOptions& options, const Placement& placement, const JobSource& job,
-                          const std::string& token, uint32_t nodes) {
+                          const std::string& token, uint32_t nodes, const std::optional<SimulatedHost>& simulated) {
   ClusterConfig config;
   config.self.run_id = placement.run_id;
   config.self.job_name = job.name();
   config.self.job_hash = job.hash();
-  config.self.host = current_hostname() + ":" + std::to_string(getpid());
-  config.self.group = random_number();
+  config.self.host = host_name(simulated);
+  if (simulated) config.stream.network = simulated->network;
+  config.self.group = system_random();
   config.self.node_rank = placement.node_rank ? static_cast<int32_t>(*placement.node_rank) : -1;
   config.self.nodes = nodes;
   config.self.settings = options.shared_settings();

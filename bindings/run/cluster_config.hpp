@@ -25,12 +25,17 @@ Status may_join_at(const Endpoint& endpoint, const RunOptions& options);
 /// The join error, with a remedy if a token or a certificate is the cause.
 Error with_hint(Error error, const Endpoint& endpoint);
 
-/// From the system's source of randomness, not from the run's seed.
-uint64_t random_number();
+/// A host of a rehearsal.
+struct SimulatedHost {
+  std::string name;
+  StreamNetwork* network = nullptr;
+};
+/// The cluster's name of this process: "alpha:4711", or the name of the simulated host.
+std::string host_name(const std::optional<SimulatedHost>& simulated);
 
 /// The common part of all ways to take part: identity, this host's nodes, security.
 ClusterConfig base_config(const RunOptions& options, const Placement& placement, const JobSource& job,
-                          const std::string& token, uint32_t nodes);
+                          const std::string& token, uint32_t nodes, const std::optional<SimulatedHost>& simulated);
 /// The coordinator, which listens at `url`; with an empty `url`, a run of this process alone, without sockets.
 ClusterConfig coordinator_config(ClusterConfig base, const std::string& url);
 /// A host, or one process of an --isolate host, that joins at `endpoint`, at one of `other_ports` there, or at one of

@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <thread>
 
 #include <unistd.h>
 
 #include "bindings/process/version.hpp"
 #include "bindings/run/barrier_flag.hpp"
-#include "bindings/run/cluster_config.hpp"
 #include "bindings/run/run_announcement.hpp"
 #include "bindings/run/signal_watch.hpp"
 #include "bindings/run/stage_bar.hpp"
 #include "host/base/nearest.hpp"
+#include "host/base/system_random.hpp"
 
 namespace actorhost {
 
@@ -41,7 +40,7 @@ int exit_code_of(Code code) noexcept {
 HostRuntime::HostRuntime(RunOptions options, Setup setup)
     : options_(std::move(options)),
       setup_(std::move(setup)),
-      lines_(options_.log_json, current_hostname() + ":" + std::to_string(getpid())),
+      lines_(options_.log_json, host_name(setup_.simulated), setup_.simulated ? setup_.simulated->name + ": " : ""),
       checkpoints_(options_, process_),
       interruption_(options_, place_, process_, run_, nodes_, clock_) {
   process_.functions = std::move(setup_.functions);
@@ -154,7 +153,8 @@ Status HostRuntime::check_rule_file() const {
 
 Status HostRuntime::join_cluster() {
   // If a launcher shows the output of all its tasks, only one host logs the line.
-  const bool logged_by_other = place_.child || (place_.placement.launched && place_.placement.node_rank != 0U);
+  const bool logged_by_other =
+      place_.child || setup_.simulated || (place_.placement.launched && place_.placement.node_rank != 0U);
   log_->write(logged_by_other ? LogLevel::debug : LogLevel::info, "", place_.text());
   if (!place_.child && !place_.endpoint && options_.isolate) {
     AH_LET(auto folder, PrivateFolder::make());
@@ -164,10 +164,10 @@ Status HostRuntime::join_cluster() {
       std::lock_guard lock(run_.mutex);
       run_.private_folder = std::move(folder);
     }
-    place_.token = std::to_string(random_number()) + std::to_string(random_number());
+    place_.token = std::to_string(system_random()) + std::to_string(system_random());
   }
   RunJoin join(options_, place_, clock_, *log_, *this);
-  return join.join(base_config(options_, place_.placement, job_, place_.token, place_.local_nodes));
+  return join.join(base_config(options_, place_.placement, job_, place_.token, place_.local_nodes, setup_.simulated));
 }
 
 bool HostRuntime::interrupted_within(double seconds) {
@@ -186,9 +186,9 @@ Status HostRuntime::prepare_coordinator(ClusterConfig& config) {
   };
   AH_TRY(checkpoints_.test());
   if (!options_.seed && process_.resumed) options_.seed = process_.resumed->state.seed;
-  if (!options_.seed) options_.seed = random_number() >> 33;
+  if (!options_.seed) options_.seed = system_random() >> 33;
   options_.parallelism = place_.local_nodes * place_.placement.min_nodes;
-  options_.run_key = std::to_string(random_number());
+  options_.run_key = std::to_string(system_random());
   config.coordinator.settings = options_.shared_settings();
   config.coordinator.settings["parallelism"] = std::to_string(options_.parallelism);
   config.coordinator.settings["run_key"] = options_.run_key;
@@ -383,7 +383,7 @@ int HostRuntime::run_nodes() {
       "job " + job_.name() + run + (place_.endpoint ? " at " + endpoint_text(*place_.endpoint) : "");
   if (options_.agent) log_->info("", job + " has started, on " + std::to_string(place_.local_nodes) + " nodes here");
   nodes_.start_workers(shared_for_nodes());
-  RunAnnouncement announcement(*run_.cluster, options_, *log_, clock_.now(), place_.child.has_value());
+  RunAnnouncement announcement(*run_.cluster, options_, *log_, clock_.now(), place_.child || setup_.simulated);
   const EndMessage end = wait_for_end(announcement);
   abandoned_ = !nodes_.stop(kStopSeconds);
   int code = conclude(end);

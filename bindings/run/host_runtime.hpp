@@ -10,6 +10,7 @@
 
 #include "bindings/process/process_shared.hpp"
 #include "bindings/process/run_options.hpp"
+#include "bindings/run/cluster_config.hpp"
 #include "bindings/run/host_checkpoints.hpp"
 #include "bindings/run/host_place.hpp"
 #include "bindings/run/interruption.hpp"
@@ -29,11 +30,12 @@ class HostRuntime final : private ClusterEvents, private RunJoin::Opener {
     std::map<std::string, Function> functions;  // of an embedding program, for the Lua module "host"
     std::string source;                         // a script given as text, named options.script
     bool from_text = false;
-    std::string folder;                      // of that script's modules; empty: no modules
-    std::vector<std::string> commands = {};  // suggested when the script's name is unknown
-    std::vector<std::string> command_line;   // of this process, for the children of --isolate
-    bool may_find_no_run = false;            // for an agent that has served a job: a missing next job is no error
-    bool watch_signals = true;               // handle SIGINT and SIGTERM during `run`
+    std::string folder;                           // of that script's modules; empty: no modules
+    std::vector<std::string> commands = {};       // suggested when the script's name is unknown
+    std::vector<std::string> command_line;        // of this process, for the children of --isolate
+    bool may_find_no_run = false;                 // for an agent that has served a job: a missing next job is no error
+    bool watch_signals = true;                    // handle SIGINT and SIGTERM during `run`
+    std::optional<SimulatedHost> simulated = {};  // no value: this machine
   };
 
   HostRuntime(RunOptions options, Setup setup);

@@ -25,11 +25,11 @@ std::string LogLines::line(const LogLine& line) const {
   char stamp[64];
   std::snprintf(stamp, sizeof stamp, "[%02d:%02d:%02d.%03d %s] ", local.tm_hour, local.tm_min, local.tm_sec,
                 static_cast<int>((line.time - std::floor(line.time)) * 1000), log_level_name(line.level));
-  return stamp + line.words();
+  return stamp + tag_ + line.words();
 }
 
 std::string LogLines::final_message(const std::string& text) const {
-  if (!json_) return "actorhost: " + text;
+  if (!json_) return "actorhost: " + tag_ + text;
   return object({wall_seconds(), LogLevel::error, "", text}, text);
 }
 

@@ -12,7 +12,8 @@ namespace actorhost {
 class LogLines {
  public:
   /// `host` is the cluster's name of this process: "alpha:4711".
-  LogLines(bool json, std::string host) : json_(json), host_(std::move(host)) {}
+  /// `tag` precedes the words of each line of text.
+  LogLines(bool json, std::string host, std::string tag) : json_(json), host_(std::move(host)), tag_(std::move(tag)) {}
 
   /// Sets the job's name; an agent receives it from the coordinator.
   void set_job(const std::string& job);
@@ -27,6 +28,7 @@ class LogLines {
 
   const bool json_;
   const std::string host_;
+  const std::string tag_;
   mutable std::mutex mutex_;
   std::string job_;
 };

@@ -11,7 +11,8 @@ namespace actorhost {
 
 class RunAnnouncement {
  public:
-  /// With `silent`, a child of --isolate, it only counts as made: the parent announces the run.
+  /// With `silent` it only counts as made: the parent announces the run of a child of --isolate, and no process the run
+  /// of a rehearsal.
   RunAnnouncement(Cluster& cluster, const RunOptions& options, Log& log, double now, bool silent);
 
   /// Whether `make` is to be called: the run has lasted a moment, or another host has become the coordinator.

@@ -2,6 +2,7 @@
 
 #include "bindings/run/cluster_config.hpp"
 #include "host/base/printable.hpp"
+#include "host/base/system_random.hpp"
 
 namespace actorhost {
 
@@ -111,7 +112,7 @@ Status RunJoin::listen(const ClusterConfig& base, bool must_listen) {
   }
   if (must_listen || !taken()) return listened;
   // If two hosts begin to listen in the same instant, the kernel may refuse both. They retry at different times.
-  Task::sleep(1e-6 * static_cast<double>(1000 + random_number() % 10'000));
+  Task::sleep(1e-6 * static_cast<double>(1000 + system_random() % 10'000));
   return opener_.open_cluster(coordinator_config(base, first));
 }
 

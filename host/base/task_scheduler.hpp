@@ -18,7 +18,7 @@ class TaskScheduler : public Interface {
 
   /// Virtual seconds since a fixed point.
   virtual double now() noexcept = 0;
-  /// Virtual seconds since 1970.
+  /// Virtual seconds since the start, which log lines show.
   virtual double wall_seconds() noexcept = 0;
   /// Starts a task.
   virtual TaskId spawn(std::function<void()> run) = 0;

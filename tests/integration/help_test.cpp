@@ -40,6 +40,7 @@ TEST_CASE("help shows functions, methods, rules, flags, variables and modules") 
       {"table:lock", "table:lock(ids, fn, options)\n", "within another lock"},
       {"param.merge.mean", "mean()\n", "synchronous training"},
       {"agent", "usage: actorhost", "--join"},
+      {"rehearse", "usage: actorhost", "--virtual-seconds"},
       {"doctor", "usage: actorhost doctor", "--json"},
   }));
   const Ended run(help(folder, name));

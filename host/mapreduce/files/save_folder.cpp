@@ -2,11 +2,11 @@
 
 #include <cerrno>
 #include <fstream>
-#include <random>
 #include <system_error>
 
 #include <nlohmann/json.hpp>
 
+#include "host/base/system_random.hpp"
 #include "host/data/file/files.hpp"
 
 namespace actorhost {
@@ -182,7 +182,7 @@ bool is_committed(const SaveFolder& save) {
 
 Result<SaveFigures> commit_save(const SaveFolder& save, const std::vector<SavedPart>& parts) {
   if (!is_committed(save)) {
-    const fs::path own = save.staging.string() + "-" + std::to_string(std::random_device()());
+    const fs::path own = save.staging.string() + "-" + std::to_string(system_random());
     std::error_code error;
     fs::create_directory(own, error);
     if (error) return Error{Code::io, own.string() + ": cannot be made: " + error.message()};
@@ -198,7 +198,7 @@ Result<SaveFigures> commit_save(const SaveFolder& save, const std::vector<SavedP
 void abandon_save(const SaveFolder& save) {
   std::error_code error;
   // Under another name, no task can add a file to the folder while it is removed.
-  fs::rename(save.staging, save.staging.string() + "-" + std::to_string(std::random_device()()), error);
+  fs::rename(save.staging, save.staging.string() + "-" + std::to_string(system_random()), error);
   each_committer(save, [&](const fs::path& folder) { fs::remove_all(folder, error); });
 }
 

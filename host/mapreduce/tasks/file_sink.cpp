@@ -1,9 +1,9 @@
 #include "host/mapreduce/tasks/file_sink.hpp"
 
 #include <cstdio>
-#include <random>
 #include <system_error>
 
+#include "host/base/system_random.hpp"
 #include "host/data/content/text_number.hpp"
 #include "host/mapreduce/files/value_text.hpp"
 
@@ -26,7 +26,7 @@ std::string part_name(uint32_t part, const FileOptions& options) {
 
 std::filesystem::path attempt_path(const SaveFolder& save, const std::string& name) {
   if (is_committed(save)) return "/dev/null";
-  return save.staging / ("." + name + "-" + std::to_string(std::random_device()()));
+  return save.staging / ("." + name + "-" + std::to_string(system_random()));
 }
 
 Result<std::unique_ptr<FileSink>> FileSink::open(const SaveFolder& save, uint32_t part, const FileOptions& options) {

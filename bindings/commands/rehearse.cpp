@@ -1,0 +1,139 @@
+#include "bindings/commands/rehearse.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <malloc.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "bindings/run/host_runtime.hpp"
+#include "host/base/tasks.hpp"
+#include "host/rehearsal/memory_network.hpp"
+#include "host/rehearsal/scheduler.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr int kOutOfTime = 98;
+constexpr const char* kMayDiffer = "actorhost: warning: %s, so two rehearsals with the same seed may differ\n";
+
+/// Starts the program again with fixed addresses: Lua iterates over tables with functions as keys in their order.
+void fix_addresses(char** arguments) {
+  const int now = personality(0xffffffff);
+  if (now != -1 && (now & ADDR_NO_RANDOMIZE) != 0) return;
+  if (now != -1 && personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) != -1) {
+    execv("/proc/self/exe", arguments);
+  }
+  std::fprintf(stderr, kMayDiffer, "the system randomises addresses");
+}
+
+#if defined(__x86_64__)
+
+/// Answers the system call getrandom(bytes, size, flags) with the same bytes in each process.
+void give_fixed_bytes(int /*signal*/, siginfo_t* /*info*/, void* of) {
+  static uint64_t state = 42;
+  greg_t* const registers = static_cast<ucontext_t*>(of)->uc_mcontext.gregs;
+  auto* const bytes = reinterpret_cast<unsigned char*>(registers[REG_RDI]);
+  const auto size = static_cast<size_t>(registers[REG_RSI]);
+  for (size_t i = 0; i < size; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    bytes[i] = static_cast<unsigned char>(state >> 56);
+  }
+  registers[REG_RAX] = static_cast<greg_t>(size);
+}
+
+/// Replaces the system's random bytes: LuaJIT hashes strings with them, and hosts send each other keys made of them.
+void fix_random_bytes() {
+  struct sigaction action {};
+  action.sa_sigaction = give_fixed_bytes;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER;
+  sigaction(SIGSYS, &action, nullptr);
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 2),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+  };
+  sock_fprog program{sizeof filter / sizeof filter[0], filter};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0) return;
+  std::fprintf(stderr, kMayDiffer, "the system permits no filter for random bytes");
+}
+
+#else
+
+void fix_random_bytes() { std::fprintf(stderr, kMayDiffer, "random bytes are fixed on x86-64 only"); }
+
+#endif
+
+rehearsal::Time time_of(double seconds) {
+  return static_cast<rehearsal::Time>(seconds * static_cast<double>(rehearsal::kSecond));
+}
+
+int run_host(RunOptions options, uint32_t number, uint32_t hosts, rehearsal::MemoryNetwork& network) {
+  if (hosts > 1) {
+    options.placement.nnodes = std::to_string(hosts);
+    options.placement.node_rank = std::to_string(number);
+    options.placement.rdzv_endpoint = rehearsal::MemoryNetwork::address_of(0) + ":17871";
+  }
+  HostRuntime::Setup setup;
+  setup.watch_signals = false;
+  setup.simulated = SimulatedHost{"host " + std::to_string(number), &network.at(number)};
+  return HostRuntime(std::move(options), std::move(setup)).run();
+}
+
+}  // namespace
+
+int rehearse(const RunOptions& options, char** arguments) {
+  fix_addresses(arguments);
+  fix_random_bytes();
+  mallopt(M_ARENA_MAX, 1);
+  prctl(PR_SET_NAME, "actorhost");
+  setenv("TZ", "UTC0", 1);  // log lines show the virtual time
+
+  const RehearsalOptions& flags = *options.rehearsal;
+  rehearsal::SchedulerSettings settings;
+  settings.seed = flags.order.value_or(*options.seed);
+  settings.fibres = !flags.threads;
+  settings.end = rehearsal::kStart + time_of(flags.virtual_seconds);
+  settings.events = flags.events;
+  settings.out_of_time = [](const std::string& report) {
+    std::fprintf(stderr, "actorhost: the rehearsal ends: %s\n", report.c_str());
+    std::fflush(nullptr);
+    _exit(kOutOfTime);
+  };
+  rehearsal::Scheduler scheduler(settings);
+  rehearsal::NetworkSettings links;
+  links.jitter = time_of(flags.jitter);
+  links.breaks = flags.breaks;
+  links.break_within = time_of(flags.break_within);
+  rehearsal::MemoryNetwork network(scheduler, links);
+
+  std::vector<int> codes(flags.hosts);
+  std::vector<Task> hosts;
+  for (uint32_t i = 0; i < flags.hosts; ++i) {
+    hosts.emplace_back([&, i] { codes[i] = run_host(options, i, flags.hosts, network); });
+  }
+  for (Task& host : hosts) host.join();
+  std::fprintf(stderr, "actorhost: rehearsed %.6f s with trace %016lx, %lu switches, %lu writes\n",
+               rehearsal::seconds(scheduler.time() - rehearsal::kStart), scheduler.trace(), scheduler.switches(),
+               network.writes());
+  std::fflush(nullptr);
+  _exit(*std::max_element(codes.begin(), codes.end()));
+}
+
+}  // namespace actorhost

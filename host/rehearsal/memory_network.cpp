@@ -1,0 +1,493 @@
+#include "host/rehearsal/memory_network.hpp"
+
+#include <algorithm>
+#include <compare>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <queue>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <xxhash.h>
+
+#include "host/base/tasks.hpp"
+
+namespace actorhost::rehearsal {
+
+namespace {
+
+using State = MemoryNetwork::State;
+using Lock = std::unique_lock<std::mutex>;
+
+constexpr IoResult kClosedHere{IoEnd::closed, 0, "closed"};
+constexpr uint16_t kFirstPort = 40'000;
+
+struct Place {
+  uint32_t host = 0;
+  uint16_t port = 0;
+  auto operator<=>(const Place&) const = default;
+};
+
+std::string text_of(const Place& place) {
+  return MemoryNetwork::address_of(place.host) + ":" + std::to_string(place.port);
+}
+
+/// The place of tcp://10.0.x.y:PORT. Any other numeric address is one of `own`.
+std::optional<Place> place_of(const std::string& url, uint32_t own) {
+  unsigned a = 0, b = 0, c = 0, d = 0, port = 0;
+  if (std::sscanf(url.c_str(), "tcp://%u.%u.%u.%u:%u", &a, &b, &c, &d, &port) != 5 || port > UINT16_MAX) return {};
+  return Place{a == 10 ? c * 256 + d - 1 : own, static_cast<uint16_t>(port)};
+}
+
+/// One end of a connection. Its functions expect the network's lock.
+struct End : std::enable_shared_from_this<End> {
+  End(State& of, Place at) : net(of), peer_place(at) {}
+
+  bool connected() const { return !closed && !peer_closed && !other.expired(); }
+  bool receive(std::vector<Piece>&& into);
+  void continue_receive();
+  size_t transmit(const Piece* pieces, size_t count);
+  void continue_send();
+  void close();
+  void lose_peer();
+  void finish_receive(IoResult result) {
+    receiving = false;
+    received = result;
+    has_received.notify_all();
+  }
+
+  State& net;
+  const Place peer_place;
+  std::weak_ptr<End> other;
+  bool closed = false;
+  bool peer_closed = false;
+
+  std::deque<std::string> arrived;  // not yet read
+  size_t read_of_first = 0;         // bytes of the first part that were read
+  size_t unread = 0;
+  bool receiving = false;
+  std::vector<Piece> pieces;
+  IoResult received;
+  WaitPoint has_received;
+
+  size_t in_flight = 0;  // bytes on their way to the other end
+  Time last_arrival = 0;
+  WaitPoint room;
+  std::vector<Piece> pending;  // of a started send
+  bool sending = false;
+  bool calling = false;  // the end of the send is being reported
+  std::function<void(IoResult)> report;
+  WaitPoint reported;
+};
+using EndPtr = std::shared_ptr<End>;
+
+struct Listening {
+  std::deque<EndPtr> waiting;
+  bool closed = false;
+  WaitPoint changed;
+};
+
+}  // namespace
+
+struct MemoryNetwork::State {
+  State(Scheduler& of, const NetworkSettings& with) : scheduler(of), settings(with) {}
+
+  /// Calls `run` at a virtual time, with the lock, on the network's task.
+  void post(Time at, std::function<void()> run) {
+    if (!task.joinable()) task = Task([this] { serve(); });
+    queue.push({at, ++posted, std::move(run)});
+    scheduler.wake(&queue, true);
+  }
+  void serve() {
+    Lock lock(mutex);
+    while (!ending) {
+      const Time next = queue.empty() ? 0 : queue.top().at;
+      if (next == 0 || next > scheduler.time()) {
+        lock.unlock();
+        scheduler.park_until(&queue, next);
+        lock.lock();
+        continue;
+      }
+      const std::function<void()> run = queue.top().run;
+      queue.pop();
+      run();
+    }
+  }
+  Time latency() const { return settings.latency + (settings.jitter != 0 ? scheduler.random(settings.jitter) : 0); }
+  EndPtr connect(uint32_t from, const Place& to);
+  void plan_breaks();
+  void break_a_connection();
+
+  struct Event {
+    Time at;
+    uint64_t number;
+    std::function<void()> run;
+    bool operator>(const Event& other) const { return at != other.at ? at > other.at : number > other.number; }
+  };
+
+  Scheduler& scheduler;
+  const NetworkSettings settings;
+  std::mutex mutex;  // no task waits with it, so it is never contended
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> queue;
+  uint64_t posted = 0;
+  bool ending = false;
+  Task task;
+
+  uint64_t writes = 0;
+  std::map<uint32_t, std::unique_ptr<StreamNetwork>> hosts;
+  std::map<Place, std::shared_ptr<Listening>> listeners;
+  std::vector<std::weak_ptr<End>> connections;  // one end of each
+  uint16_t next_port = kFirstPort;
+  bool breaks_planned = false;
+};
+
+namespace {
+
+bool End::receive(std::vector<Piece>&& into) {
+  receiving = !closed;
+  pieces = std::move(into);
+  continue_receive();
+  return !closed;
+}
+
+void End::continue_receive() {
+  if (!receiving) return;
+  if (closed) return finish_receive(kClosedHere);
+  if (unread == 0) {
+    if (peer_closed) finish_receive({IoEnd::closed, 0, "connection shut down"});
+    return;
+  }
+  size_t done = 0;
+  for (const Piece& piece : pieces) {
+    for (size_t filled = 0; filled < piece.size && unread > 0;) {
+      const std::string& first = arrived.front();
+      const size_t part = std::min(piece.size - filled, first.size() - read_of_first);
+      std::memcpy(piece.data + filled, first.data() + read_of_first, part);
+      filled += part;
+      done += part;
+      unread -= part;
+      read_of_first += part;
+      if (read_of_first < first.size()) continue;
+      arrived.pop_front();
+      read_of_first = 0;
+    }
+  }
+  finish_receive({IoEnd::done, done});
+  if (const EndPtr peer = other.lock()) peer->continue_send();
+}
+
+/// Sends as many bytes as the window permits; returns their number.
+size_t End::transmit(const Piece* from, size_t count) {
+  const EndPtr peer = other.lock();
+  const size_t used = peer->unread + in_flight;
+  const size_t most = net.settings.window - std::min(net.settings.window, used);
+  std::string bytes;
+  for (const Piece& piece : std::span(from, count)) {
+    bytes.append(reinterpret_cast<const char*>(piece.data), std::min(piece.size, most - bytes.size()));
+  }
+  const size_t size = bytes.size();
+  if (size == 0) return 0;
+  ++net.writes;
+  net.scheduler.record('n', XXH3_64bits(bytes.data(), size));
+  last_arrival = std::max(last_arrival, net.scheduler.time() + net.latency());
+  in_flight += size;
+  net.post(last_arrival, [self = shared_from_this(), peer, bytes = std::move(bytes)]() mutable {
+    self->in_flight -= bytes.size();
+    if (!peer->connected()) return;
+    peer->unread += bytes.size();
+    peer->arrived.push_back(std::move(bytes));
+    peer->continue_receive();
+  });
+  return size;
+}
+
+void End::continue_send() {
+  room.notify_all();
+  if (!sending) return;
+  IoResult result{IoEnd::closed, 0, "connection reset"};
+  if (connected()) {
+    const size_t sent = transmit(pending.data(), pending.size());
+    if (sent == 0) return;
+    result = {IoEnd::done, sent};
+  }
+  sending = false;
+  calling = true;
+  net.post(net.scheduler.time(), [self = shared_from_this(), result] {
+    self->net.mutex.unlock();
+    self->report(result);
+    self->net.mutex.lock();
+    self->calling = false;
+    self->reported.notify_all();
+  });
+}
+
+void End::close() {
+  if (std::exchange(closed, true)) return;
+  continue_receive();
+  continue_send();
+  // The other end reads the bytes in flight first.
+  last_arrival = std::max(last_arrival, net.scheduler.time() + net.latency());
+  net.post(last_arrival, [peer = other.lock()] {
+    if (peer != nullptr) peer->lose_peer();
+  });
+}
+
+void End::lose_peer() {
+  peer_closed = true;
+  continue_receive();
+  continue_send();
+}
+
+class MemoryStream final : public Stream {
+ public:
+  MemoryStream(State& net, EndPtr end) : net_(net), end_(std::move(end)) {
+    end_->report = [this](IoResult result) { sent_(result); };
+  }
+  ~MemoryStream() override { MemoryStream::stop(); }
+
+  std::string peer() const override { return text_of(end_->peer_place); }
+  bool tls() const noexcept override { return false; }
+
+  void start_receive(const Piece* pieces, size_t count, double limit) override {
+    const Lock lock(net_.mutex);
+    deadline_ = net_.scheduler.now() + limit;
+    started_ = end_->receive({pieces, pieces + count});
+  }
+
+  IoResult wait_receive() override {
+    Lock lock(net_.mutex);
+    if (!started_) return kClosedHere;
+    const double left = deadline_ - net_.scheduler.now();
+    if (!end_->has_received.wait_for(lock, left, [this] { return !end_->receiving; })) {
+      end_->finish_receive({IoEnd::timed_out, 0, "timed out"});
+    }
+    return end_->received;
+  }
+
+  IoResult send_now(const Piece* pieces, size_t count) override {
+    const Lock lock(net_.mutex);
+    if (!end_->connected()) return kClosedHere;
+    const size_t sent = end_->transmit(pieces, count);
+    return sent == 0 ? IoResult{IoEnd::would_block, 0, "no room"} : IoResult{IoEnd::done, sent};
+  }
+
+  bool start_send(const Piece* pieces, size_t count) override {
+    const Lock lock(net_.mutex);
+    if (end_->closed) return false;
+    end_->pending.assign(pieces, pieces + count);
+    end_->sending = true;
+    end_->continue_send();
+    return true;
+  }
+
+  void close() override {
+    const Lock lock(net_.mutex);
+    end_->close();
+  }
+
+  void stop() override {
+    Lock lock(net_.mutex);
+    end_->close();
+    end_->reported.wait(lock, [this] { return !end_->calling; });
+  }
+
+  void close_later(double limit) override {
+    const Lock lock(net_.mutex);
+    if (std::exchange(closes_later_, true)) return;
+    const Time at = net_.scheduler.time() + static_cast<Time>(limit * static_cast<double>(kSecond));
+    net_.post(at, [end = std::weak_ptr(end_)] {
+      if (const EndPtr open = end.lock()) open->close();
+    });
+  }
+
+ protected:
+  IoResult send_some(Piece piece, double limit) override {
+    Lock lock(net_.mutex);
+    size_t sent = 0;
+    const bool in_time = end_->room.wait_for(lock, limit, [&] {
+      if (!end_->connected()) return true;
+      sent = end_->transmit(&piece, 1);
+      return sent > 0;
+    });
+    if (sent > 0) return {IoEnd::done, sent};
+    return in_time ? kClosedHere : IoResult{IoEnd::timed_out, 0, "timed out"};
+  }
+
+ private:
+  State& net_;
+  const EndPtr end_;
+  bool started_ = false;
+  double deadline_ = 0;
+  bool closes_later_ = false;
+};
+
+class MemoryDialer final : public StreamDialer {
+ public:
+  MemoryDialer(State& net, uint32_t host, std::string url, const Place& to)
+      : net_(net), host_(host), url_(std::move(url)), to_(to) {}
+
+  Result<std::unique_ptr<Stream>> dial(double limit) override {
+    Lock lock(net_.mutex);
+    const double round_trip = seconds(2 * net_.latency());
+    if (cancelled_.wait_for(lock, std::min(limit, round_trip), [this] { return is_cancelled_; })) {
+      return Error{Code::interrupted, "connecting to " + url_ + " was cancelled"};
+    }
+    if (round_trip > limit) return Error{Code::timeout, "no connection to " + url_ + " in time"};
+    EndPtr end = net_.connect(host_, to_);
+    if (end == nullptr) return Error{Code::unreachable, "cannot connect to " + url_ + ": Connection refused"};
+    return Result<std::unique_ptr<Stream>>(std::make_unique<MemoryStream>(net_, std::move(end)));
+  }
+
+  PortState probe(double limit) override {
+    const auto stream = dial(limit);
+    if (stream.ok()) return PortState::open;
+    return stream.error().code == Code::unreachable ? PortState::closed : PortState::unknown;
+  }
+
+  void cancel() override {
+    const Lock lock(net_.mutex);
+    is_cancelled_ = true;
+    cancelled_.notify_all();
+  }
+
+ private:
+  State& net_;
+  const uint32_t host_;
+  const std::string url_;
+  const Place to_;
+  bool is_cancelled_ = false;
+  WaitPoint cancelled_;
+};
+
+class MemoryListener final : public StreamListener {
+ public:
+  MemoryListener(State& net, const Place& at, std::string url, std::shared_ptr<Listening> listening)
+      : net_(net), place_(at), url_(std::move(url)), listening_(std::move(listening)) {}
+  ~MemoryListener() override { MemoryListener::close(); }
+
+  const std::string& url() const noexcept override { return url_; }
+
+  Result<std::unique_ptr<Stream>> accept() override {
+    Lock lock(net_.mutex);
+    listening_->changed.wait(lock, [this] { return listening_->closed || !listening_->waiting.empty(); });
+    if (listening_->closed) return Error{Code::interrupted, "no longer listening at " + url_};
+    EndPtr end = std::move(listening_->waiting.front());
+    listening_->waiting.pop_front();
+    return Result<std::unique_ptr<Stream>>(std::make_unique<MemoryStream>(net_, std::move(end)));
+  }
+
+  void close() override {
+    const Lock lock(net_.mutex);
+    if (std::exchange(listening_->closed, true)) return;
+    net_.listeners.erase(place_);
+    for (const EndPtr& end : listening_->waiting) end->close();
+    listening_->changed.notify_all();
+  }
+
+ private:
+  State& net_;
+  const Place place_;
+  const std::string url_;
+  const std::shared_ptr<Listening> listening_;
+};
+
+class HostNetwork final : public StreamNetwork {
+ public:
+  HostNetwork(State& net, uint32_t host) : net_(net), host_(host) {}
+
+  Result<std::unique_ptr<StreamDialer>> dialer(const std::string& url, const TlsFiles& /*files*/) override {
+    const auto to = place_of(url, host_);
+    if (!to) return Error{Code::bad_argument, "not an address to connect to in a rehearsal: " + url};
+    return Result<std::unique_ptr<StreamDialer>>(std::make_unique<MemoryDialer>(net_, host_, url, *to));
+  }
+
+  Result<std::unique_ptr<StreamListener>> listen(const std::string& url, const TlsFiles& /*files*/) override {
+    auto at = place_of(url, host_);
+    if (!at) return Error{Code::bad_argument, "not an address to listen at in a rehearsal: " + url};
+    const Lock lock(net_.mutex);
+    std::string bound = url;
+    if (at->port == 0) {
+      at->port = net_.next_port++;
+      bound.replace(bound.rfind(':') + 1, std::string::npos, std::to_string(at->port));
+    }
+    at->host = host_;
+    const auto [made, is_new] = net_.listeners.emplace(*at, std::make_shared<Listening>());
+    if (!is_new) return Error{Code::io, "cannot listen at " + url + ": address in use"};
+    return Result<std::unique_ptr<StreamListener>>(
+        std::make_unique<MemoryListener>(net_, *at, std::move(bound), made->second));
+  }
+
+ private:
+  State& net_;
+  const uint32_t host_;
+};
+
+}  // namespace
+
+/// Connects a host to a place; null if no host listens there.
+EndPtr MemoryNetwork::State::connect(uint32_t from, const Place& to) {
+  const auto at = listeners.find(to);
+  if (at == listeners.end()) return nullptr;
+  auto dialled = std::make_shared<End>(*this, to);
+  auto accepted = std::make_shared<End>(*this, Place{from, next_port++});
+  dialled->other = accepted;
+  accepted->other = dialled;
+  connections.push_back(dialled);
+  plan_breaks();
+  at->second->waiting.push_back(std::move(accepted));
+  at->second->changed.notify_all();
+  return dialled;
+}
+
+void MemoryNetwork::State::plan_breaks() {
+  if (std::exchange(breaks_planned, true)) return;
+  for (uint32_t i = 0; i < settings.breaks; ++i) {
+    post(scheduler.time() + scheduler.random(settings.break_within), [this] { break_a_connection(); });
+  }
+}
+
+void MemoryNetwork::State::break_a_connection() {
+  std::vector<EndPtr> alive;
+  for (const auto& connection : connections) {
+    const EndPtr end = connection.lock();
+    const EndPtr other = end != nullptr ? end->other.lock() : nullptr;
+    if (other != nullptr && end->connected() && other->connected()) alive.push_back(end);
+  }
+  if (alive.empty()) return;
+  const EndPtr end = alive[scheduler.random(alive.size())];
+  std::fprintf(stderr, "rehearse: broke a connection at %.6f s\n", seconds(scheduler.time() - kStart));
+  for (const EndPtr& one : {end, end->other.lock()}) {
+    one->arrived.clear();
+    one->read_of_first = one->unread = 0;
+    one->lose_peer();
+  }
+}
+
+MemoryNetwork::MemoryNetwork(Scheduler& scheduler, const NetworkSettings& settings)
+    : state_(std::make_unique<State>(scheduler, settings)) {}
+
+MemoryNetwork::~MemoryNetwork() {
+  state_->ending = true;
+  state_->scheduler.wake(&state_->queue, true);
+  if (state_->task.joinable()) state_->task.join();
+}
+
+std::string MemoryNetwork::address_of(uint32_t host) {
+  return "10.0." + std::to_string((host + 1) / 256) + "." + std::to_string((host + 1) % 256);
+}
+
+StreamNetwork& MemoryNetwork::at(uint32_t host) {
+  auto& made = state_->hosts[host];
+  if (made == nullptr) made = std::make_unique<HostNetwork>(*state_, host);
+  return *made;
+}
+
+uint64_t MemoryNetwork::writes() const noexcept { return state_->writes; }
+
+}  // namespace actorhost::rehearsal

@@ -1,0 +1,44 @@
+#pragma once
+// The network of a rehearsal: byte streams in memory between simulated hosts, on the scheduler's time. Host i has the
+// address 10.0.x.y of `address_of`. A stream behaves like TCP: bytes arrive in order after a latency, a sender without
+// room in the window waits, and a closed end still delivers the bytes in flight. No TLS.
+//
+// The network and all its streams are used by tasks only.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "host/base/non_copyable.hpp"
+#include "host/net/stream.hpp"
+#include "host/rehearsal/scheduler.hpp"
+
+namespace actorhost::rehearsal {
+
+struct NetworkSettings {
+  Time latency = 50'000;              // from a write until its bytes arrive
+  Time jitter = 300'000;              // maximum of the random part of it
+  size_t window = size_t{256} << 10;  // bytes that a stream has in flight or unread at most
+  uint32_t breaks = 0;                // connections to break
+  Time break_within = kSecond / 2;    // after the first connection
+};
+
+class MemoryNetwork : private NonCopyable {
+ public:
+  MemoryNetwork(Scheduler& scheduler, const NetworkSettings& settings);
+  ~MemoryNetwork();
+
+  /// The address of a host; the number is below 2^16.
+  static std::string address_of(uint32_t host);
+  /// The network as `host` sees it. The network owns it.
+  StreamNetwork& at(uint32_t host);
+  /// Number of writes so far.
+  uint64_t writes() const noexcept;
+
+  struct State;
+
+ private:
+  const std::unique_ptr<State> state_;
+};
+
+}  // namespace actorhost::rehearsal
