@@ -1,6 +1,5 @@
 #include "bindings/process/run_options.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <sstream>
@@ -8,6 +7,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "bindings/process/flag_values.hpp"
+#include "bindings/process/rehearsal_flags.hpp"
 #include "bindings/process/version.hpp"
 #include "host/base/nearest.hpp"
 
@@ -15,41 +16,15 @@ namespace actorhost {
 
 namespace {
 
-template <typename T>
-std::optional<T> parse_number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-Error bad_flag(const std::string& flag, const std::string& value, const std::string& wants) {
-  return {Code::bad_argument, "--" + flag + " wants " + wants + ", got '" + value + "'"};
-}
-
-/// Both spellings of a flag: "--node-rank" and "--node_rank".
-std::string both_spellings(const std::string& name) {
-  std::string other = name;
-  const size_t first = other.find("--") + 2;
-  for (size_t i = first; i < other.size() && other[i] != ','; ++i) {
-    if (other[i] == '-') other[i] = '_';
-  }
-  return other == name ? name : name + "," + other.substr(first - 2);
-}
-
 struct RawFlags {
   std::string nodes, nnodes, node_rank, endpoint, run_id;
   std::string resume, dashboard, metrics;  // for --help only: take_flags_with_optional_values reads them
   std::string seed, seconds, log_level = "info", log_format = "text", print, servers, replicas, threads, memory,
-                             parallelism, start_timeout, grace, rule_timeout, callback_timeout, join, hosts, order,
-                             virtual_seconds, jitter, breaks, break_within;
+                             parallelism, start_timeout, grace, rule_timeout, callback_timeout, join;
   bool no_progress = false;
 };
 
 constexpr uint64_t kLeastMemory = uint64_t{16} << 20;
-constexpr uint64_t kRehearsedMemory = uint64_t{256} << 20;  // of a simulated host, whatever this machine has
-constexpr uint32_t kMostRehearsedHosts = 65'000;
-constexpr double kMostVirtualSeconds = 1e9;
 
 /// "512M": a number of bytes, with K, M, G or T for 2^10, 2^20, ...
 std::optional<uint64_t> parse_bytes(std::string text) {
@@ -335,76 +310,6 @@ Status take_flags_with_optional_values(std::vector<std::string>& args, RunOption
   return {};
 }
 
-void add_rehearsal_flags(CLI::App& app, RawFlags& raw, RehearsalOptions& out) {
-  app.add_option("--hosts", raw.hosts, "simulated hosts (1), each with -n nodes (1)")->type_name("N");
-  app.add_option("--order", raw.order, "seed of the order of all events (--seed's)")->type_name("N");
-  app.add_option(both_spellings("--virtual-seconds"), raw.virtual_seconds,
-                 "ends the rehearsal at that virtual time, with exit code 98 (3600)")
-      ->type_name("T");
-  app.add_option("--jitter", raw.jitter, "seconds, maximum of the random part of a write's latency (0.0003)")
-      ->type_name("T");
-  app.add_option("--breaks", raw.breaks, "breaks this number of connections at random times (0)")->type_name("N");
-  app.add_option(both_spellings("--break-within"), raw.break_within,
-                 "seconds after the first connection in which the breaks happen (0.5)")
-      ->type_name("T");
-  app.add_flag(both_spellings("--as-threads"), out.threads,
-               "runs each task on a thread, for a debugger; without it tasks are fibres, which are faster");
-  app.add_option("--events", out.events, "writes each event of the rehearsal to a file, to find where two runs differ")
-      ->type_name("FILE");
-}
-
-Status take_rehearsal(const RawFlags& raw, RunOptions& out) {
-  RehearsalOptions& rehearsal = *out.rehearsal;
-  constexpr std::string_view kNone = " has no meaning in a rehearsal: ";
-  const std::pair<const char*, bool> refused[] = {{"--isolate", out.isolate},
-                                                  {"--nnodes", !raw.nnodes.empty()},
-                                                  {"--node-rank", !raw.node_rank.empty()},
-                                                  {"--rdzv-endpoint", !raw.endpoint.empty()},
-                                                  {"--dashboard", out.dashboard},
-                                                  {"--metrics", out.metrics},
-                                                  {"--tls-cert", !out.tls_cert.empty()},
-                                                  {"--tls-ca", !out.tls_ca.empty()}};
-  for (const auto& [flag, given] : refused) {
-    if (!given) continue;
-    return Error{Code::bad_argument,
-                 flag + std::string(kNone) + "all its hosts are in this process; --hosts N sets their number"};
-  }
-  if (!raw.hosts.empty()) {
-    const auto hosts = parse_number<uint32_t>(raw.hosts);
-    if (!hosts || *hosts == 0 || *hosts > kMostRehearsedHosts) {
-      return bad_flag("hosts", raw.hosts, "a number of hosts from 1 to " + std::to_string(kMostRehearsedHosts));
-    }
-    rehearsal.hosts = *hosts;
-  }
-  if (!raw.order.empty()) {
-    rehearsal.order = parse_number<uint64_t>(raw.order);
-    if (!rehearsal.order) return bad_flag("order", raw.order, "a whole number of 0 or more");
-  }
-  if (!raw.breaks.empty()) {
-    const auto breaks = parse_number<uint32_t>(raw.breaks);
-    if (!breaks) return bad_flag("breaks", raw.breaks, "a whole number of 0 or more");
-    rehearsal.breaks = *breaks;
-  }
-  for (const auto& [flag, text, value, least] :
-       {std::tuple{"virtual-seconds", &raw.virtual_seconds, &rehearsal.virtual_seconds, 1e-6},
-        {"jitter", &raw.jitter, &rehearsal.jitter, 0.0},
-        {"break-within", &raw.break_within, &rehearsal.break_within, 1e-9}}) {
-    if (text->empty()) continue;
-    const auto seconds = parse_number<double>(*text);
-    if (!seconds || !(*seconds >= least) || *seconds > kMostVirtualSeconds) {
-      return bad_flag(flag, *text, "a number of seconds of at most 1e9");
-    }
-    *value = *seconds;
-  }
-  if (!out.placement.nproc_per_node) out.placement.nproc_per_node = "1";
-  if (!out.threads_per_node) out.threads_per_node = 1;
-  if (!out.memory) out.memory = kRehearsedMemory;
-  if (!out.seed) out.seed = 1;
-  out.insecure = true;
-  out.progress = false;
-  return {};
-}
-
 }  // namespace
 
 Result<Injection> Injection::parse(const std::string& text) {
@@ -493,6 +398,7 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
     args.erase(args.begin());
   }
   RawFlags raw;
+  RehearsalFlags rehearsal;
   CLI::App app{out.agent ? "lends this machine's nodes; jobs' scripts arrive over the network"
                : out.rehearsal
                    ? "runs a job on simulated hosts in this process, on virtual time; the same seed gives the "
@@ -508,7 +414,7 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
     app.add_flag("--once", out.once, "leave after one job");
   } else {
     add_run_flags(app, raw, out);
-    if (out.rehearsal) add_rehearsal_flags(app, raw, *out.rehearsal);
+    if (out.rehearsal) rehearsal.add_to(app);
     if (auto taken = take_flags_with_optional_values(args, out); !taken) return usage_error(taken.error().message);
   }
   try {
@@ -545,7 +451,7 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
     return command;
   }
   if (out.rehearsal) {
-    if (auto taken = take_rehearsal(raw, out); !taken) return usage_error(taken.error().message);
+    if (auto taken = rehearsal.take(out); !taken) return usage_error(taken.error().message);
   }
   const std::vector<std::string> rest = app.remaining();
   if (rest.empty()) return usage_error("no job given");

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/process/rehearsal_options.hpp"
 #include "host/base/clock.hpp"
 #include "host/base/distribution.hpp"
 #include "host/base/log.hpp"
@@ -30,18 +31,6 @@ struct Injection {
 
 /// Default limit for one round of answers of a barrier rule in Lua.
 inline constexpr double kRuleSeconds = 10;
-
-/// The flags of `actorhost rehearse` besides those of a run.
-struct RehearsalOptions {
-  uint32_t hosts = 1;
-  std::optional<uint64_t> order;  // the seed of the order of events; no value: the run's seed
-  double virtual_seconds = 3600;  // limit of the rehearsal
-  double jitter = 300e-6;         // seconds, maximum of the random part of a latency
-  uint32_t breaks = 0;            // connections to break
-  double break_within = 0.5;      // seconds after the first connection
-  bool threads = false;           // tasks are threads, not fibres
-  std::string events;             // the file for the trace as text
-};
 
 struct RunOptions {
   bool agent = false;

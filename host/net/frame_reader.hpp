@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "host/base/result.hpp"
-#include "host/net/stream.hpp"
+#include "host/net/byte_stream.hpp"
 #include "host/wire/frame.hpp"
 
 namespace actorhost {

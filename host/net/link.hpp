@@ -12,9 +12,9 @@
 #include "host/base/clock.hpp"
 #include "host/base/non_copyable.hpp"
 #include "host/base/tasks.hpp"
+#include "host/net/byte_stream.hpp"
 #include "host/net/directory.hpp"
 #include "host/net/link_writer.hpp"
-#include "host/net/stream.hpp"
 #include "host/wire/frame.hpp"
 
 namespace actorhost {

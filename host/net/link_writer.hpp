@@ -9,9 +9,9 @@
 #include <mutex>
 #include <vector>
 
+#include "host/net/byte_stream.hpp"
 #include "host/net/mailbox.hpp"
 #include "host/net/send_batch.hpp"
-#include "host/net/stream.hpp"
 
 namespace actorhost {
 

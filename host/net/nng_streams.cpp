@@ -293,7 +293,7 @@ void NngStream::close() {
     closed_ = true;
     nng_stream_close(stream_);
   }
-  // NNG closes a stream itself when the peer resets it; this ends operations that were started after that.
+  // NNG closes a stream itself when the peer resets it. Operations that start later end here.
   for (nng_aio* aio : {receive_, sync_send_, async_send_}) nng_aio_cancel(aio);
 }
 

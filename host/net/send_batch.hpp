@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "host/net/stream.hpp"
+#include "host/net/byte_stream.hpp"
 #include "host/wire/frame.hpp"
 
 namespace actorhost {

@@ -22,11 +22,11 @@
 #include "host/base/log.hpp"
 #include "host/base/non_copyable.hpp"
 #include "host/base/tasks.hpp"
+#include "host/net/byte_stream.hpp"
 #include "host/net/directory.hpp"
 #include "host/net/link.hpp"
 #include "host/net/link_table.hpp"
 #include "host/net/nng_streams.hpp"
-#include "host/net/stream.hpp"
 #include "host/net/transport.hpp"
 
 namespace actorhost {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "host/base/non_copyable.hpp"
-#include "host/net/stream.hpp"
+#include "host/net/byte_stream.hpp"
 #include "host/rehearsal/scheduler.hpp"
 
 namespace actorhost::rehearsal {

@@ -158,8 +158,8 @@ TEST_CASE("keys survive as many simultaneous deaths as they have further copies"
   const auto missing = hosts[2].wait_for_match("of 1000 keys (\\d+) are missing", 30);
   INFO(replicas << " copies\n" << hosts.describe());
   REQUIRE(missing.has_value());
-  // With one copy the keys of the dead hosts are lost. Addresses and with them the shares of the hosts are random: two of
-  // four hosts have none or all of 1,000 keys in one of 80,000 runs.
+  // With one copy the keys of the dead hosts are lost. Addresses and with them the shares of the hosts are random: two
+  // of four hosts have none or all of 1,000 keys in one of 80,000 runs.
   CHECK((replicas == "1") == (std::stoi(*missing) > 0));
   CHECK(std::stoi(*missing) < 1000);
 }

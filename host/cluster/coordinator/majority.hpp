@@ -17,7 +17,7 @@
 #include "host/base/log.hpp"
 #include "host/cluster/coordinator/process_roster.hpp"
 #include "host/cluster/coordinator_lease.hpp"
-#include "host/net/stream.hpp"
+#include "host/net/byte_stream.hpp"
 
 namespace actorhost {
 

@@ -1,4 +1,4 @@
-#include "host/net/stream.hpp"
+#include "host/net/byte_stream.hpp"
 
 namespace actorhost {
 
