@@ -1,12 +1,10 @@
 #include "bindings/commands/rehearse.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <vector>
 
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -19,7 +17,8 @@
 #include <unistd.h>
 
 #include "bindings/run/host_runtime.hpp"
-#include "host/base/tasks.hpp"
+#include "host/rehearsal/faults.hpp"
+#include "host/rehearsal/hosts.hpp"
 #include "host/rehearsal/memory_network.hpp"
 #include "host/rehearsal/scheduler.hpp"
 
@@ -86,7 +85,9 @@ rehearsal::Time time_of(double seconds) {
 
 int run_host(RunOptions options, uint32_t number, uint32_t hosts, rehearsal::MemoryNetwork& network) {
   if (hosts > 1) {
-    options.placement.nnodes = std::to_string(hosts);
+    const std::string count = std::to_string(hosts);
+    // A host that starts again joins late, which only an elastic run permits.
+    options.placement.nnodes = options.rehearsal->faults.restart ? count + ":" + std::to_string(hosts + 1) : count;
     options.placement.node_rank = std::to_string(number);
     options.placement.rdzv_endpoint = rehearsal::MemoryNetwork::address_of(0) + ":17871";
   }
@@ -119,21 +120,19 @@ int rehearse(const RunOptions& options, char** arguments) {
   rehearsal::Scheduler scheduler(settings);
   rehearsal::NetworkSettings links;
   links.jitter = time_of(flags.jitter);
-  links.breaks = flags.breaks;
-  links.break_within = time_of(flags.break_within);
   rehearsal::MemoryNetwork network(scheduler, links);
 
-  std::vector<int> codes(flags.hosts);
-  std::vector<Task> hosts;
-  for (uint32_t i = 0; i < flags.hosts; ++i) {
-    hosts.emplace_back([&, i] { codes[i] = run_host(options, i, flags.hosts, network); });
+  const auto run = [&](uint32_t host) { return run_host(options, host, flags.hosts, network); };
+  rehearsal::Hosts hosts(scheduler, network, flags.hosts, run, flags.faults.restart);
+  {
+    const rehearsal::Faults faults(flags.faults, scheduler, network, hosts);
+    hosts.wait();
   }
-  for (Task& host : hosts) host.join();
   std::fprintf(stderr, "actorhost: rehearsed %.6f s with trace %016lx, %lu switches, %lu writes\n",
                rehearsal::seconds(scheduler.time() - rehearsal::kStart), scheduler.trace(), scheduler.switches(),
                network.writes());
   std::fflush(nullptr);
-  _exit(*std::max_element(codes.begin(), codes.end()));
+  _exit(hosts.code());
 }
 
 }  // namespace actorhost

@@ -6,8 +6,8 @@
 
 namespace actorhost {
 
-/// Runs the job and returns the largest exit code of its hosts; 98 if the rehearsal's time was over first. `arguments`
-/// are main's: the program starts itself again with them, without address randomisation.
+/// Runs the job and returns the largest exit code of the hosts that no fault has killed; 98 if the rehearsal's time was
+/// over first. `arguments` are main's: the program starts itself again with them, without address randomisation.
 int rehearse(const RunOptions& options, char** arguments);
 
 }  // namespace actorhost

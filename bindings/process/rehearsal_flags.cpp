@@ -27,10 +27,12 @@ void RehearsalFlags::add_to(CLI::App& app) {
       ->type_name("T");
   app.add_option("--jitter", jitter_, "seconds, maximum of the random part of a write's latency (0.0003)")
       ->type_name("T");
-  app.add_option("--breaks", breaks_, "breaks this number of connections at random times (0)")->type_name("N");
-  app.add_option(both_spellings("--break-within"), break_within_,
-                 "seconds after the first connection in which the breaks happen (0.5)")
-      ->type_name("T");
+  app.add_option(
+         "--faults", faults_,
+         "kill=1/min,restart=5s,stall=2:500ms,partition=1/10s:3s,one-way=1,break=4,within=20s: a number of "
+         "faults or a rate of each kind, the durations (5s), when killed hosts start again (never), and the time "
+         "in which faults begin (10s)")
+      ->type_name("SPEC");
   app.add_flag(both_spellings("--as-threads"), threads_,
                "runs each task on a thread, for a debugger; without it tasks are fibres, which are faster");
   app.add_option("--events", events_, "writes each event of the rehearsal to a file, to find where two runs differ")
@@ -64,15 +66,12 @@ Status RehearsalFlags::take(RunOptions& out) const {
     rehearsal.order = parse_number<uint64_t>(order_);
     if (!rehearsal.order) return bad_flag("order", order_, "a whole number of 0 or more");
   }
-  if (!breaks_.empty()) {
-    const auto breaks = parse_number<uint32_t>(breaks_);
-    if (!breaks) return bad_flag("breaks", breaks_, "a whole number of 0 or more");
-    rehearsal.breaks = *breaks;
+  if (!faults_.empty()) {
+    AH_LET(rehearsal.faults, rehearsal::FaultSettings::parse(faults_));
   }
   for (const auto& [flag, text, value, least] :
        {std::tuple{"virtual-seconds", &virtual_seconds_, &rehearsal.virtual_seconds, 1e-6},
-        {"jitter", &jitter_, &rehearsal.jitter, 0.0},
-        {"break-within", &break_within_, &rehearsal.break_within, 1e-9}}) {
+        {"jitter", &jitter_, &rehearsal.jitter, 0.0}}) {
     if (text->empty()) continue;
     const auto seconds = parse_number<double>(*text);
     if (!seconds || !(*seconds >= least) || *seconds > kMostSeconds) {

@@ -47,7 +47,7 @@ std::optional<Place> place_of(const std::string& url, uint32_t own) {
 
 /// One end of a connection. Its functions expect the network's lock.
 struct End : std::enable_shared_from_this<End> {
-  End(State& of, Place at) : net(of), peer_place(at) {}
+  End(State& of, uint32_t at, Place peer) : net(of), host(at), peer_place(peer) {}
 
   bool connected() const { return !closed && !peer_closed && !other.expired(); }
   bool receive(std::vector<Piece>&& into);
@@ -56,6 +56,8 @@ struct End : std::enable_shared_from_this<End> {
   void continue_send();
   void close();
   void lose_peer();
+  void lose_bytes();
+  void abandon();
   void finish_receive(IoResult result) {
     receiving = false;
     received = result;
@@ -63,6 +65,7 @@ struct End : std::enable_shared_from_this<End> {
   }
 
   State& net;
+  const uint32_t host;
   const Place peer_place;
   std::weak_ptr<End> other;
   bool closed = false;
@@ -96,11 +99,10 @@ struct Listening {
 }  // namespace
 
 struct MemoryNetwork::State {
-  State(Scheduler& of, const NetworkSettings& with) : scheduler(of), settings(with) {}
+  State(Scheduler& of, const NetworkSettings& with) : scheduler(of), settings(with), task([this] { serve(); }) {}
 
   /// Calls `run` at a virtual time, with the lock, on the network's task.
   void post(Time at, std::function<void()> run) {
-    if (!task.joinable()) task = Task([this] { serve(); });
     queue.push({at, ++posted, std::move(run)});
     scheduler.wake(&queue, true);
   }
@@ -120,9 +122,10 @@ struct MemoryNetwork::State {
     }
   }
   Time latency() const { return settings.latency + (settings.jitter != 0 ? scheduler.random(settings.jitter) : 0); }
+  /// When something that leaves a host now arrives at another.
+  Time arrival(uint32_t from, uint32_t to) const;
   EndPtr connect(uint32_t from, const Place& to);
-  void plan_breaks();
-  void break_a_connection();
+  std::vector<EndPtr> open_ends() const;
 
   struct Event {
     Time at;
@@ -137,14 +140,20 @@ struct MemoryNetwork::State {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue;
   uint64_t posted = 0;
   bool ending = false;
-  Task task;
+
+  struct Cut {
+    std::set<uint32_t> from;
+    std::set<uint32_t> to;
+    Time until;
+  };
 
   uint64_t writes = 0;
+  std::vector<Cut> cuts;
   std::map<uint32_t, std::unique_ptr<StreamNetwork>> hosts;
   std::map<Place, std::shared_ptr<Listening>> listeners;
   std::vector<std::weak_ptr<End>> connections;  // one end of each
   uint16_t next_port = kFirstPort;
-  bool breaks_planned = false;
+  Task task;  // of no host, since the main task makes the network
 };
 
 namespace {
@@ -195,7 +204,7 @@ size_t End::transmit(const Piece* from, size_t count) {
   if (size == 0) return 0;
   ++net.writes;
   net.scheduler.record('n', XXH3_64bits(bytes.data(), size));
-  last_arrival = std::max(last_arrival, net.scheduler.time() + net.latency());
+  last_arrival = std::max(last_arrival, net.arrival(host, peer_place.host));
   in_flight += size;
   net.post(last_arrival, [self = shared_from_this(), peer, bytes = std::move(bytes)]() mutable {
     self->in_flight -= bytes.size();
@@ -232,7 +241,7 @@ void End::close() {
   continue_receive();
   continue_send();
   // The other end reads the bytes in flight first.
-  last_arrival = std::max(last_arrival, net.scheduler.time() + net.latency());
+  last_arrival = std::max(last_arrival, net.arrival(host, peer_place.host));
   net.post(last_arrival, [peer = other.lock()] {
     if (peer != nullptr) peer->lose_peer();
   });
@@ -242,6 +251,18 @@ void End::lose_peer() {
   peer_closed = true;
   continue_receive();
   continue_send();
+}
+
+void End::lose_bytes() {
+  arrived.clear();
+  read_of_first = unread = 0;
+  lose_peer();
+}
+
+/// The process of this end has died: nothing of it may be called.
+void End::abandon() {
+  sending = receiving = false;
+  close();
 }
 
 class MemoryStream final : public Stream {
@@ -334,7 +355,8 @@ class MemoryDialer final : public StreamDialer {
 
   Result<std::unique_ptr<Stream>> dial(double limit) override {
     Lock lock(net_.mutex);
-    const double round_trip = seconds(2 * net_.latency());
+    const Time back = net_.arrival(host_, to_.host) + net_.arrival(to_.host, host_) - net_.scheduler.time();
+    const double round_trip = seconds(back - net_.scheduler.time());
     if (cancelled_.wait_for(lock, std::min(limit, round_trip), [this] { return is_cancelled_; })) {
       return Error{Code::interrupted, "connecting to " + url_ + " was cancelled"};
     }
@@ -434,39 +456,33 @@ class HostNetwork final : public StreamNetwork {
 EndPtr MemoryNetwork::State::connect(uint32_t from, const Place& to) {
   const auto at = listeners.find(to);
   if (at == listeners.end()) return nullptr;
-  auto dialled = std::make_shared<End>(*this, to);
-  auto accepted = std::make_shared<End>(*this, Place{from, next_port++});
+  auto dialled = std::make_shared<End>(*this, from, to);
+  auto accepted = std::make_shared<End>(*this, to.host, Place{from, next_port++});
   dialled->other = accepted;
   accepted->other = dialled;
   connections.push_back(dialled);
-  plan_breaks();
   at->second->waiting.push_back(std::move(accepted));
   at->second->changed.notify_all();
   return dialled;
 }
 
-void MemoryNetwork::State::plan_breaks() {
-  if (std::exchange(breaks_planned, true)) return;
-  for (uint32_t i = 0; i < settings.breaks; ++i) {
-    post(scheduler.time() + scheduler.random(settings.break_within), [this] { break_a_connection(); });
+Time MemoryNetwork::State::arrival(uint32_t from, uint32_t to) const {
+  Time leaves = scheduler.time();
+  for (const Cut& cut : cuts) {
+    if (cut.from.contains(from) && cut.to.contains(to)) leaves = std::max(leaves, cut.until);
   }
+  return leaves + latency();
 }
 
-void MemoryNetwork::State::break_a_connection() {
-  std::vector<EndPtr> alive;
+/// One end of each open connection.
+std::vector<EndPtr> MemoryNetwork::State::open_ends() const {
+  std::vector<EndPtr> open;
   for (const auto& connection : connections) {
     const EndPtr end = connection.lock();
     const EndPtr other = end != nullptr ? end->other.lock() : nullptr;
-    if (other != nullptr && end->connected() && other->connected()) alive.push_back(end);
+    if (other != nullptr && end->connected() && other->connected()) open.push_back(end);
   }
-  if (alive.empty()) return;
-  const EndPtr end = alive[scheduler.random(alive.size())];
-  std::fprintf(stderr, "rehearse: broke a connection at %.6f s\n", seconds(scheduler.time() - kStart));
-  for (const EndPtr& one : {end, end->other.lock()}) {
-    one->arrived.clear();
-    one->read_of_first = one->unread = 0;
-    one->lose_peer();
-  }
+  return open;
 }
 
 MemoryNetwork::MemoryNetwork(Scheduler& scheduler, const NetworkSettings& settings)
@@ -475,7 +491,7 @@ MemoryNetwork::MemoryNetwork(Scheduler& scheduler, const NetworkSettings& settin
 MemoryNetwork::~MemoryNetwork() {
   state_->ending = true;
   state_->scheduler.wake(&state_->queue, true);
-  if (state_->task.joinable()) state_->task.join();
+  state_->task.join();
 }
 
 std::string MemoryNetwork::address_of(uint32_t host) {
@@ -486,6 +502,38 @@ StreamNetwork& MemoryNetwork::at(uint32_t host) {
   auto& made = state_->hosts[host];
   if (made == nullptr) made = std::make_unique<HostNetwork>(*state_, host);
   return *made;
+}
+
+bool MemoryNetwork::break_one() {
+  const Lock lock(state_->mutex);
+  const std::vector<EndPtr> open = state_->open_ends();
+  if (open.empty()) return false;
+  const EndPtr end = open[state_->scheduler.random(open.size())];
+  const EndPtr other = end->other.lock();
+  end->lose_bytes();
+  other->lose_bytes();
+  return true;
+}
+
+void MemoryNetwork::cut(const std::set<uint32_t>& from, const std::set<uint32_t>& to, bool both, Time until) {
+  const Lock lock(state_->mutex);
+  std::erase_if(state_->cuts, [this](const State::Cut& cut) { return cut.until <= state_->scheduler.time(); });
+  state_->cuts.push_back({from, to, until});
+  if (both) state_->cuts.push_back({to, from, until});
+}
+
+void MemoryNetwork::kill(uint32_t host) {
+  const Lock lock(state_->mutex);
+  for (const EndPtr& end : state_->open_ends()) {
+    if (end->host == host) end->abandon();
+    if (end->peer_place.host == host) end->other.lock()->abandon();
+  }
+  std::erase_if(state_->listeners, [host](const auto& listener) {
+    if (listener.first.host != host) return false;
+    for (const EndPtr& end : listener.second->waiting) end->abandon();
+    listener.second->closed = true;
+    return true;
+  });
 }
 
 uint64_t MemoryNetwork::writes() const noexcept { return state_->writes; }

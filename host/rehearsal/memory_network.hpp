@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "host/base/non_copyable.hpp"
@@ -19,8 +20,6 @@ struct NetworkSettings {
   Time latency = 50'000;              // from a write until its bytes arrive
   Time jitter = 300'000;              // maximum of the random part of it
   size_t window = size_t{256} << 10;  // bytes that a stream has in flight or unread at most
-  uint32_t breaks = 0;                // connections to break
-  Time break_within = kSecond / 2;    // after the first connection
 };
 
 class MemoryNetwork : private NonCopyable {
@@ -32,6 +31,13 @@ class MemoryNetwork : private NonCopyable {
   static std::string address_of(uint32_t host);
   /// The network as `host` sees it. The network owns it.
   StreamNetwork& at(uint32_t host);
+  /// Breaks a random connection: both ends lose the unread bytes. False if there is none.
+  bool break_one();
+  /// Until `until` no byte and no connection attempt gets from a host in `from` to a host in `to`; afterwards they
+  /// arrive. With `both` nor in the other direction.
+  void cut(const std::set<uint32_t>& from, const std::set<uint32_t>& to, bool both, Time until);
+  /// The process of a host has died: its connections end after the bytes in flight, and its ports refuse connections.
+  void kill(uint32_t host);
   /// Number of writes so far.
   uint64_t writes() const noexcept;
 

@@ -21,6 +21,7 @@ namespace context = boost::context::detail;
 
 namespace {
 
+constexpr uint32_t kNoHost = UINT32_MAX;
 constexpr size_t kStackBytes = size_t{1} << 20;
 constexpr size_t kGuardBytes = 4096;
 
@@ -57,8 +58,11 @@ struct Scheduler::Running {
   Scheduler* scheduler = nullptr;
   std::function<void()> run;
 
+  uint32_t host = kNoHost;
   bool runnable = true;
+  bool held = false;  // runnable once its host's stall is over
   bool ended = false;
+  bool killed = false;
   bool timed_out = false;
   uint64_t waits = 0;  // number of waits so far
   const void* point = nullptr;
@@ -134,11 +138,18 @@ void Scheduler::record(char kind, uint64_t number) noexcept {
   if (events_ != nullptr) std::fprintf(events_, "%c %lu %lu\n", kind, number, time_);
 }
 
-TaskScheduler::TaskId Scheduler::spawn(std::function<void()> run) {
+TaskScheduler::TaskId Scheduler::spawn(std::function<void()> run) { return start(current_->host, std::move(run)); }
+
+TaskScheduler::TaskId Scheduler::spawn_on(uint32_t host, std::function<void()> run) {
+  return start(host, std::move(run));
+}
+
+TaskScheduler::TaskId Scheduler::start(uint32_t host, std::function<void()> run) {
   auto made = std::make_unique<Running>();
   Running& task = *made;
   task.id = tasks_.size();
   task.scheduler = this;
+  task.host = host;
   task.run = std::move(run);
   task.stack = std::make_unique<Stack>();
   if (settings_.fibres) {
@@ -176,8 +187,39 @@ void Scheduler::end_current() {
 void Scheduler::join(TaskId id) {
   Running& task = *tasks_[id];
   while (!task.ended) park_until(&task, 0);
+  if (task.killed) return;
   if (!settings_.fibres) pthread_join(task.thread, nullptr);
   task.stack.reset();
+}
+
+void Scheduler::kill(uint32_t host) {
+  record('k', host);
+  std::erase_if(runnable_, [host](const Running* task) { return task->host == host; });
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
+    std::erase_if(at->second, [host](const Running* task) { return task->host == host; });
+    at = at->second.empty() ? waiting_.erase(at) : std::next(at);
+  }
+  stalled_.erase(host);
+  for (const auto& task : tasks_) {
+    if (task->host != host || task->ended) continue;
+    task->ended = task->killed = true;
+    wake(task.get(), true);
+  }
+}
+
+void Scheduler::stall(uint32_t host, Time until) {
+  record('h', host);
+  stalled_[host] = until;
+  deadlines_.push({until, ++deadlines_made_, nullptr, 0});
+}
+
+void Scheduler::end_stalls() {
+  std::erase_if(stalled_, [this](const auto& stalled) { return stalled.second <= time_; });
+  for (const auto& task : tasks_) {
+    if (!task->held || stalled_.contains(task->host)) continue;
+    task->held = false;
+    if (!task->ended) runnable_.push_back(task.get());
+  }
 }
 
 void Scheduler::make_runnable(Running& task) {
@@ -191,6 +233,12 @@ void Scheduler::make_runnable(Running& task) {
 void Scheduler::expire_deadlines() {
   while (!deadlines_.empty()) {
     const Deadline next = deadlines_.top();
+    if (next.task == nullptr && next.at <= time_) {
+      deadlines_.pop();
+      end_stalls();
+      continue;
+    }
+    if (next.task == nullptr) return;
     const bool over = next.task->runnable || next.task->ended || next.task->waits != next.wait;
     if (!over && next.at > time_) return;
     deadlines_.pop();
@@ -213,6 +261,10 @@ Scheduler::Running& Scheduler::choose() {
       const auto at = runnable_.begin() + static_cast<ptrdiff_t>(random(runnable_.size()));
       current_ = *at;
       runnable_.erase(at);
+      if (!stalled_.empty() && stalled_.contains(current_->host)) {
+        current_->held = true;
+        continue;
+      }
       ++switches_;
       record('s', current_->id);
       return *current_;

@@ -18,14 +18,9 @@
 #include <vector>
 
 #include "host/base/task_scheduler.hpp"
+#include "host/rehearsal/virtual_time.hpp"
 
 namespace actorhost::rehearsal {
-
-/// Virtual time in nanoseconds since the start of the process; a rehearsal starts at kStart.
-using Time = uint64_t;
-inline constexpr Time kSecond = 1'000'000'000;
-inline constexpr Time kStart = kSecond;
-inline double seconds(Time time) { return static_cast<double>(time) / static_cast<double>(kSecond); }
 
 struct SchedulerSettings {
   uint64_t seed = 1;
@@ -51,6 +46,14 @@ class Scheduler final : public TaskScheduler {
   bool park(const void* point, double deadline) override;
   void wake(const void* point, bool all) noexcept override;
   void yield() override;
+
+  /// Simulated hosts are numbered groups of tasks. Starts a task of `host`; the tasks that it starts are of `host` too.
+  TaskId spawn_on(uint32_t host, std::function<void()> run);
+  /// Ends all tasks of a host where they wait, without a chance to clean up, and the joins of these tasks. Their memory
+  /// is never freed. Called by a task of no host.
+  void kill(uint32_t host);
+  /// The tasks of a host do not run before `until`. Called by a task of no host.
+  void stall(uint32_t host, Time until);
 
   /// The time, which this call does not change.
   Time time() const noexcept { return time_; }
@@ -79,8 +82,10 @@ class Scheduler final : public TaskScheduler {
     }
   };
 
+  TaskId start(uint32_t host, std::function<void()> run);
   void make_runnable(Running& task);
   void expire_deadlines();
+  void end_stalls();
   Running& choose();
   void switch_away();
   void end_current();
@@ -96,6 +101,7 @@ class Scheduler final : public TaskScheduler {
   std::vector<Running*> runnable_;
   std::priority_queue<Deadline, std::vector<Deadline>, std::greater<>> deadlines_;
   std::unordered_map<const void*, std::deque<Running*>> waiting_;
+  std::unordered_map<uint32_t, Time> stalled_;  // hosts, until these times
   Running* current_ = nullptr;
   std::FILE* events_ = nullptr;
 };

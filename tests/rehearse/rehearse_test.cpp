@@ -3,11 +3,16 @@
 
 #include <regex>
 
+#include "host/rehearsal/fault_settings.hpp"
 #include "tests/integration/jobs.hpp"
 #include "tests/integration/process.hpp"
 #include "tests/test.hpp"
 
 namespace {
+
+using rehearsal::FaultKind;
+using rehearsal::FaultSettings;
+using rehearsal::kSecond;
 
 struct Job {
   std::string name;
@@ -124,7 +129,7 @@ TEST_CASE("a rehearsed job has its results, and the same trace on threads and on
   }
 }
 
-// The first case was found with `--hosts 4 --order 4 --breaks 1 --break-within 0.03 examples/power_iteration.lua`,
+// The first case was found with `--hosts 4 --order 4 --faults break=1,within=30ms examples/power_iteration.lua`,
 // which printed a wrong eigenvalue.
 TEST_CASE("the first collective of a job fails when a rank is lost before it") {
   Rehearsals rehearsals;
@@ -148,8 +153,8 @@ TEST_CASE("the first collective of a job fails when a rank is lost before it") {
   )");
   size_t lost = 0;
   for (uint64_t order = 1; order <= 10; ++order) {
-    const Run run = rehearsals.run(
-        {"first", {"--breaks", "1", "--break-within", "0.004", "--start-timeout", "5", job, call}}, order);
+    const Run run =
+        rehearsals.run({"first", {"--faults", "break=1,within=5ms", "--start-timeout", "5", job, call}}, order);
     INFO(call << ", order " << order << "\n" << run.ended.description);
     CHECK((run.ended.status == 0 || run.ended.status == 3));
     CHECK(run.ended.out.find("wrong") == std::string::npos);
@@ -178,7 +183,10 @@ TEST_CASE("rehearse refuses flags that it cannot honour, by their names") {
       {{"--dashboard"}, "--dashboard has no meaning in a rehearsal"},
       {{"--tls-ca", "ca.pem"}, "--tls-ca has no meaning in a rehearsal"},
       {{"--hosts", "0"}, "--hosts wants a number of hosts from 1 to"},
-      {{"--breaks", "-1"}, "--breaks wants a whole number of 0 or more"},
+      {{"--faults", "kil=1"}, "--faults: 'kil=1': knows kill, stall, partition, one-way, break, restart and within"},
+      {{"--faults", "kill=1:3s"}, "--faults: 'kill=1:3s': only stall, partition and one-way have a duration"},
+      {{"--faults", "stall=x"}, "--faults: 'stall=x': wants a number of faults, or a rate"},
+      {{"--faults", "kill=1,restart=3"}, "--faults: 'restart=3': wants a time"},
       {{"--virtual-seconds", "0"}, "--virtual-seconds wants a number of seconds"},
       {{"--hots", "3"}, "unknown flag '--hots'; did you mean --hosts?"},
       {Words(), "no job given"},
@@ -187,4 +195,35 @@ TEST_CASE("rehearse refuses flags that it cannot honour, by their names") {
   const Words job = words.empty() ? Words{} : Words{"job.lua"};
   const Ended run(folder.run(with(with({"rehearse"}, words), job)), 2);
   CHECK_THAT(run.err, Contains(message));
+}
+
+TEST_CASE("faults of a rehearsal happen at the same times on threads and on fibres, and the job survives them") {
+  const std::string faults = GENERATE("kill=1,within=700ms", "kill=1,restart=300ms,within=700ms",
+                                      "stall=2:300ms,within=1s", "partition=1:800ms,within=500ms",
+                                      "one-way=1:800ms,within=500ms", "break=2,within=1s");
+  Rehearsals rehearsals;
+  const Job job{"peers", {"--faults", faults, (source_dir() / "examples/peer_sgd.lua").string()}};
+  bool happened = false;
+  for (uint64_t order = 1; order <= 2; ++order) {
+    const Run run = rehearsals.run(job, order);
+    INFO(faults << ", order " << order << "\n" << run.ended.description);
+    CHECK((run.ended.status == 0 || run.ended.status == 3));
+    happened = happened || run.ended.err.find("fault: ") != std::string::npos;
+    REQUIRE_FALSE(run.trace.empty());
+    CHECK(rehearsals.run(job, order).trace == run.trace);
+    CHECK(rehearsals.run(job, order, {"--as-threads"}).trace == run.trace);
+  }
+  CHECK(happened);
+}
+
+TEST_CASE("the value of --faults gives counts, rates, durations and times") {
+  const auto read = FaultSettings::parse("kill=1/min,restart=5s,stall=2:500ms,one-way=3/500ms:min,break=4,within=20s");
+  REQUIRE(read.ok());
+  REQUIRE(read->kinds.size() == 4);
+  CHECK(read->kinds[0].per_second == Approx(1.0 / 60));
+  CHECK((read->kinds[1].count == 2 && read->kinds[1].lasts == kSecond / 2));
+  CHECK((read->kinds[2].per_second == Approx(6) && read->kinds[2].lasts == 60 * kSecond));
+  CHECK((read->kinds[3].kind == FaultKind::broken && read->kinds[3].count == 4));
+  CHECK(read->restart == 5 * kSecond);
+  CHECK(read->within == 20 * kSecond);
 }

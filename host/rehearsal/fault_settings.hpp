@@ -1,0 +1,32 @@
+#pragma once
+// Which faults a rehearsal has: the value of --faults.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/base/result.hpp"
+#include "host/rehearsal/virtual_time.hpp"
+
+namespace actorhost::rehearsal {
+
+enum class FaultKind : uint8_t { kill, stall, partition, one_way, broken };
+
+struct FaultSettings {
+  struct Each {
+    FaultKind kind;
+    uint32_t count = 0;     // of faults, or
+    double per_second = 0;  // their mean number
+    Time lasts = 5 * kSecond;
+  };
+  std::vector<Each> kinds;
+  std::optional<Time> restart = {};  // from a kill until the host starts again
+  Time within = 10 * kSecond;        // faults begin in this time
+
+  /// "kill=1/min,restart=5s,stall=2:500ms,partition=1/10s:3s,one-way=1,break=4,within=20s". A number is a count, N/TIME
+  /// a mean rate, and what follows a colon the duration (5s). Times end with us, ms, s or min. Code::bad_argument.
+  static Result<FaultSettings> parse(const std::string& text);
+};
+
+}  // namespace actorhost::rehearsal

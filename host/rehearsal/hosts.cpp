@@ -1,0 +1,56 @@
+#include "host/rehearsal/hosts.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace actorhost::rehearsal {
+
+Hosts::Hosts(Scheduler& scheduler, MemoryNetwork& network, uint32_t count, std::function<int(uint32_t host)> run,
+             std::optional<Time> restart)
+    : scheduler_(scheduler), network_(network), run_(std::move(run)), restart_(restart), hosts_(count) {
+  for (uint32_t i = 0; i < count; ++i) hosts_[i].supervisor = Task([this, i] { supervise(i); });
+}
+
+void Hosts::supervise(uint32_t number) {
+  Host& host = hosts_[number];
+  for (;;) {
+    bool ended = false;
+    host.running = true;
+    scheduler_.join(scheduler_.spawn_on(number, [&] {
+      host.code = run_(number);
+      ended = true;
+    }));
+    host.running = false;
+    if (ended || !restart_) return;
+    Task::sleep(seconds(*restart_));
+  }
+}
+
+void Hosts::wait() {
+  for (Host& host : hosts_) host.supervisor.join();
+}
+
+void Hosts::kill(uint32_t host) {
+  hosts_[host].running = false;
+  hosts_[host].killed = true;
+  scheduler_.kill(host);
+  network_.kill(host);
+}
+
+std::vector<uint32_t> Hosts::running() const {
+  std::vector<uint32_t> out;
+  for (uint32_t i = 0; i < hosts_.size(); ++i) {
+    if (hosts_[i].running) out.push_back(i);
+  }
+  return out;
+}
+
+int Hosts::code() const {
+  int largest = 0;
+  for (const Host& host : hosts_) {
+    if (!host.killed) largest = std::max(largest, host.code);
+  }
+  return largest;
+}
+
+}  // namespace actorhost::rehearsal
