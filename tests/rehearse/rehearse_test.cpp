@@ -198,9 +198,9 @@ TEST_CASE("rehearse refuses flags that it cannot honour, by their names") {
 }
 
 TEST_CASE("faults of a rehearsal happen at the same times on threads and on fibres, and the job survives them") {
-  const std::string faults = GENERATE("kill=1,within=700ms", "kill=1,restart=300ms,within=700ms",
-                                      "stall=2:300ms,within=1s", "partition=1:800ms,within=500ms",
-                                      "one-way=1:800ms,within=500ms", "break=2,within=1s");
+  const std::string faults =
+      GENERATE("kill=1,within=700ms", "kill=1,restart=300ms,within=700ms", "stall=2:300ms,within=1s",
+               "partition=1:800ms,within=500ms", "one-way=1:800ms,within=500ms", "break=2,within=1s");
   Rehearsals rehearsals;
   const Job job{"peers", {"--faults", faults, (source_dir() / "examples/peer_sgd.lua").string()}};
   bool happened = false;
