@@ -154,10 +154,14 @@ Quorum Election::quorum_of_all() const {
   return quorum;
 }
 
-/// Takes over once the attached processes and this process are a majority.
+/// Takes over once the attached processes and this process are a majority. Does not take over a table that has dropped
+/// this process: an attached process has accepted the table, so the table may be committed.
 void Election::consider_taking_over() {
   if (phase_ != Phase::candidate || view_.ended()) return;
   const Quorum quorum = quorum_of_all();
+  if (quorum.newest()->process(view_.process()) == nullptr) {
+    return output_.finish_as_lost(loss_.reason + "; the other hosts have dropped this one");
+  }
   std::set<ProcessId> here = {view_.process()};
   for (const auto& [link, held] : held_) here.insert(held.attach.process);
   if (quorum.majority([&](ProcessId process) { return here.contains(process); })) return take_over(quorum);

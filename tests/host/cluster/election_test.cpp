@@ -186,6 +186,20 @@ TEST_CASE("a candidate without a majority logs the missing workers, and ends aft
   CHECK(voter.view.end()->code == Code::peer_lost);
 }
 
+// Found with `actorhost rehearse --hosts 5 --order 264 --faults kill=2,break=1,partition=1:700ms,within=900ms`.
+TEST_CASE("a candidate does not take over a table that has dropped it") {
+  Voter voter(1);
+  voter.lose(false);
+  AttachMessage attach = voter.attach_of(2, 0);
+  std::vector<Member> workers = {{0, 0}, {2, 2}};
+  std::vector<ProcessInfo> infos = {{0, "h0", "tcp://h:0"}, {2, "h2", "tcp://h:2"}};
+  attach.tables.push_back(Membership(8, workers, infos));  // proposed by the lost coordinator
+  voter.election.on_attach(12, std::move(attach), voter.now);
+  CHECK_FALSE(voter.takeover.has_value());
+  REQUIRE(voter.view.ended());
+  CHECK_THAT(voter.view.end()->message, Contains("the other hosts have dropped this one"));
+}
+
 TEST_CASE("a candidate ends at once when the others have closed their links and are alive") {
   Voter voter(1);
   voter.peers.down(12, "closed by the peer");
