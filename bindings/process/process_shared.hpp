@@ -101,7 +101,7 @@ class Keepers {
 
 struct ProcessShared {
   Console console;
-  DataCache data;
+  std::shared_ptr<DataCache> data = std::make_shared<DataCache>();
   SeriesBook series;                                // the job's reports
   BarrierBoard barrier;                             // the workers that wait at a barrier
   std::map<std::string, Function> functions;        // of the embedding program, by name

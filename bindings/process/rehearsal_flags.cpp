@@ -25,6 +25,11 @@ void RehearsalFlags::add_to(CLI::App& app) {
   app.add_option(both_spellings("--virtual-seconds"), virtual_seconds_,
                  "ends the rehearsal at that virtual time, with exit code 98 (3600)")
       ->type_name("T");
+  app.add_option(
+         "--compute", compute_,
+         "factor on the virtual time of computing: 0.1 ns for an operation of a product, 0.5 ns for an element of "
+         "any other operation, 10 us for an engine call (1)")
+      ->type_name("FACTOR");
   app.add_option("--jitter", jitter_, "seconds, maximum of the random part of a write's latency (0.0003)")
       ->type_name("T");
   app.add_option(
@@ -71,11 +76,12 @@ Status RehearsalFlags::take(RunOptions& out) const {
   }
   for (const auto& [flag, text, value, least] :
        {std::tuple{"virtual-seconds", &virtual_seconds_, &rehearsal.virtual_seconds, 1e-6},
+        {"compute", &compute_, &rehearsal.compute, 0.0},
         {"jitter", &jitter_, &rehearsal.jitter, 0.0}}) {
     if (text->empty()) continue;
     const auto seconds = parse_number<double>(*text);
     if (!seconds || !(*seconds >= least) || *seconds > kMostSeconds) {
-      return bad_flag(flag, *text, least > 0 ? "a number of seconds above 0" : "a number of seconds of 0 or more");
+      return bad_flag(flag, *text, least > 0 ? "a number of seconds above 0" : "a number of 0 or more");
     }
     *value = *seconds;
   }

@@ -22,7 +22,7 @@ class RehearsalFlags {
   Status take(RunOptions& out) const;
 
  private:
-  std::string hosts_, order_, virtual_seconds_, jitter_, faults_, events_;
+  std::string hosts_, order_, virtual_seconds_, compute_, jitter_, faults_, events_;
   bool threads_ = false;
 };
 

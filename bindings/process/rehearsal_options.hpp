@@ -13,6 +13,7 @@ struct RehearsalOptions {
   uint32_t hosts = 1;
   std::optional<uint64_t> order;  // the seed of the order of events; no value: the run's seed
   double virtual_seconds = 3600;  // limit of the rehearsal
+  double compute = 1;             // factor on the time of computing
   double jitter = 300e-6;         // seconds, maximum of the random part of a latency
   rehearsal::FaultSettings faults;
   bool threads = false;  // tasks are threads, not fibres

@@ -1,6 +1,7 @@
 #pragma once
 // Makes a Cluster's configuration from flags and placement, with one function for each way to take part. Plain values.
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "bindings/run/isolate.hpp"
 #include "host/cluster/cluster.hpp"
 #include "host/cluster/place/endpoint.hpp"
+#include "host/data/content/data_cache.hpp"
 
 namespace actorhost {
 
@@ -29,6 +31,7 @@ Error with_hint(Error error, const Endpoint& endpoint);
 struct SimulatedHost {
   std::string name;
   StreamNetwork* network = nullptr;
+  std::shared_ptr<DataCache> data;  // of all hosts, so that one copy of a data set is in memory
 };
 /// The cluster's name of this process: "alpha:4711", or the name of the simulated host.
 std::string host_name(const std::optional<SimulatedHost>& simulated);

@@ -44,6 +44,7 @@ HostRuntime::HostRuntime(RunOptions options, Setup setup)
       checkpoints_(options_, process_),
       interruption_(options_, place_, process_, run_, nodes_, clock_) {
   process_.functions = std::move(setup_.functions);
+  if (setup_.simulated) process_.data = setup_.simulated->data;
 }
 
 HostRuntime::~HostRuntime() {
@@ -254,7 +255,7 @@ void HostRuntime::start_services(bool is_coordinator) {
   } else if (!place_.allowance.memory_limit.empty()) {  // above a control group's limit the kernel kills the process
     limit_cached_blocks(place_.allowance.memory / 8 / place_.hosts_here());
   }
-  process_.data.limit(exchange.memory / nodes);
+  process_.data->limit(exchange.memory / nodes);
   if (is_coordinator && options_.progress && Console::status_columns() > 0) {
     exchange.progress = [bar = StageBar(clock_), this](const auto& progress) mutable {
       if (const auto line = bar.line(progress)) process_.console.status(*line);

@@ -141,7 +141,7 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
   auto vm = Vm::create(std::move(config));
   if (!vm) return vm;
   open_node_modules(**vm);
-  share_data(**vm, shared_.process.data);
+  share_data(**vm, *shared_.process.data);
   return vm;
 }
 

@@ -33,6 +33,11 @@ class TaskScheduler : public Interface {
   virtual void wake(const void* point, bool all) noexcept = 0;
   /// Lets other tasks run first.
   virtual void yield() = 0;
+  /// The task has computed for `seconds`. The time passes at the next `pay`.
+  virtual void compute(double seconds) noexcept = 0;
+  /// Lets the computing time of the task pass, and the time of an engine call. The caller holds no lock, and neither
+  /// waits nor has checked a condition that it is about to wait for.
+  virtual void pay() = 0;
 
   /// The scheduler of this process; nullptr in production.
   static TaskScheduler* installed() noexcept { return installed_; }

@@ -45,6 +45,10 @@ class Task {
 
   static void sleep(double seconds);
   static void yield();
+  /// Called where a task begins an engine call or a round of its loop: in a rehearsal its computing takes time.
+  static void pay_for_computing() {
+    if (TaskScheduler* const scheduler = TaskScheduler::installed()) scheduler->pay();
+  }
 
  private:
   std::thread thread_;

@@ -92,6 +92,7 @@ Status Node::run_chunks_now() {
 /// Makes a wait that ends, with `chunk_arrived_` set, when a chunk arrives.
 template <typename Attempt>
 auto Node::open_wait(const Attempt& attempt) {
+  Task::pay_for_computing();
   record_memory();
   open_ = !in_chunk_ && !no_chunks_;
   auto got = attempt();

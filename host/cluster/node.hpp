@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "host/base/non_copyable.hpp"
+#include "host/base/tasks.hpp"
 #include "host/cluster/cluster.hpp"
 #include "host/net/port.hpp"
 
@@ -82,6 +83,7 @@ class Node {
   ChunkScheduler::NodeQueue& chunk_queue() noexcept { return *chunk_queue_; }
   /// Called where a script enters an engine call: runs pending chunks, and blocks here while the run is paused.
   Status run_chunks() {
+    Task::pay_for_computing();
     record_memory();
     return chunk_queue_->has_work() ? run_chunks_now() : Status();
   }

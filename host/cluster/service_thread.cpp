@@ -85,6 +85,7 @@ void ServiceThread::serve() {
   std::vector<Frame> frames;
   double next = 0;
   while (!quit_ && !inbox_->closed()) {
+    Task::pay_for_computing();
     inbox_->pop_all(frames, std::max(0.0, next - clock_.now()));
     const double now = clock_.now();
     for (Frame& frame : frames) hand_out(std::move(frame), now);

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "host/kernel/counted_kernels.hpp"
+
 namespace actorhost::kernel {
 
 namespace sse2 {
@@ -58,7 +60,7 @@ const Kernels* kernels_for(Isa isa) noexcept {
 }
 
 const Kernels& kernels() noexcept {
-  static const Kernels& chosen = choose();
+  static const Kernels& chosen = work_report() != nullptr ? counted(choose()) : choose();
   return chosen;
 }
 

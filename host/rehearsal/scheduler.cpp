@@ -65,6 +65,7 @@ struct Scheduler::Running {
   bool killed = false;
   bool timed_out = false;
   uint64_t waits = 0;  // number of waits so far
+  double owed = 0;     // seconds of computing that have not passed
   const void* point = nullptr;
 
   std::unique_ptr<Stack> stack;
@@ -119,7 +120,7 @@ Scheduler::Scheduler(SchedulerSettings settings)
 
 Scheduler::~Scheduler() { install(nullptr); }
 
-double Scheduler::wall_seconds() noexcept { return now() - seconds(kStart); }
+double Scheduler::wall_seconds() noexcept { return seconds(time_ - kStart); }
 
 TaskScheduler::TaskId Scheduler::current() const noexcept { return current_->id; }
 
@@ -320,6 +321,13 @@ void Scheduler::yield() {
   time_ += settings_.clock_cost;
   runnable_.push_back(current_);
   switch_away();
+}
+
+void Scheduler::compute(double seconds) noexcept { current_->owed += seconds; }
+
+void Scheduler::pay() {
+  const double owed = std::exchange(current_->owed, 0.0) + settings_.call_seconds;
+  if (owed > 0) park_until(&current_->owed, time_ + static_cast<Time>(std::ceil(owed * static_cast<double>(kSecond))));
 }
 
 void Scheduler::give_up(const std::string& reason) {

@@ -26,6 +26,7 @@ struct SchedulerSettings {
   uint64_t seed = 1;
   bool fibres = true;
   Time clock_cost = 2'000;              // passes at each read of a clock, so that a task that polls the clock ends
+  double call_seconds = 0;              // time of an engine call
   Time end = kStart + 3'600 * kSecond;  // then `out_of_time` is called
   std::string events = {};              // a file for the trace as text
   /// Called once when the time is over or all tasks wait without a deadline. The process must end in it.
@@ -46,6 +47,8 @@ class Scheduler final : public TaskScheduler {
   bool park(const void* point, double deadline) override;
   void wake(const void* point, bool all) noexcept override;
   void yield() override;
+  void compute(double seconds) noexcept override;
+  void pay() override;
 
   /// Simulated hosts are numbered groups of tasks. Starts a task of `host`; the tasks that it starts are of `host` too.
   TaskId spawn_on(uint32_t host, std::function<void()> run);
