@@ -154,8 +154,8 @@ Quorum Election::quorum_of_all() const {
   return quorum;
 }
 
-/// Takes over once the attached processes and this process are a majority. Does not take over a table that has dropped
-/// this process: an attached process has accepted the table, so the table may be committed.
+/// Takes over once the attached processes and this process are a majority. If the newest table lacks this process, the
+/// process ends: an attached process has accepted the table, so the table may be committed.
 void Election::consider_taking_over() {
   if (phase_ != Phase::candidate || view_.ended()) return;
   const Quorum quorum = quorum_of_all();

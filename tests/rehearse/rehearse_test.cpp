@@ -260,8 +260,7 @@ TEST_CASE("the value of --faults gives counts, rates, durations and times") {
   CHECK(read->within == 20 * kSecond);
 }
 
-// Seeds of earlier programs found with this job: a host whose link broke took the others for dead because their run had
-// ended, and continued alone; a coordinator took over a table that had dropped it.
+// Found with this job: a coordinator took over a table that had dropped it, and the other hosts refused the table.
 TEST_CASE("peers with random faults count each update of a live worker once, or end because they are cut off") {
   Rehearsals rehearsals;
   const std::string job = rehearsals.write("counts.lua", kCounts);
