@@ -65,7 +65,7 @@ struct Scheduler::Running {
   bool killed = false;
   bool timed_out = false;
   uint64_t waits = 0;  // number of waits so far
-  double owed = 0;     // seconds of computing that are still to pass
+  double owed = 0;     // seconds of computing, not paid yet
   const void* point = nullptr;
 
   std::unique_ptr<Stack> stack;
