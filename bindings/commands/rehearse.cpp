@@ -64,7 +64,8 @@ void fix_addresses(char** arguments) {
 void give_fixed_bytes(int /*signal*/, siginfo_t* /*info*/, void* of) {
   static uint64_t state = 42;
   greg_t* const registers = static_cast<ucontext_t*>(of)->uc_mcontext.gregs;
-  auto* const bytes = reinterpret_cast<unsigned char*>(registers[REG_RDI]);
+  unsigned char* bytes = nullptr;
+  std::memcpy(&bytes, &registers[REG_RDI], sizeof bytes);
   const auto size = static_cast<size_t>(registers[REG_RSI]);
   for (size_t i = 0; i < size; ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;

@@ -20,7 +20,7 @@ constexpr double kMostSeconds = 1e9;
 }  // namespace
 
 void RehearsalFlags::add_to(CLI::App& app) {
-  app.add_option("--hosts", hosts_, "simulated hosts (1), each with -n nodes (1)")->type_name("N");
+  app.add_option("--hosts", hosts_, "simulated hosts (3), each with -n nodes (1)")->type_name("N");
   app.add_option("--order", order_, "seed of the order of all events (--seed's)")->type_name("N");
   app.add_option(both_spellings("--virtual-seconds"), virtual_seconds_,
                  "ends the rehearsal at that virtual time, with exit code 98 (3600)")

@@ -10,7 +10,7 @@
 namespace actorhost {
 
 struct RehearsalOptions {
-  uint32_t hosts = 1;
+  uint32_t hosts = 3;
   std::optional<uint64_t> order;  // the seed of the order of events; no value: the run's seed
   double virtual_seconds = 3600;  // limit of the rehearsal
   double compute = 1;             // factor on the time of computing

@@ -1,22 +1,16 @@
 #include "host/rehearsal/memory_network.hpp"
 
 #include <algorithm>
-#include <compare>
 #include <cstdio>
-#include <cstring>
 #include <deque>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <queue>
-#include <span>
 #include <utility>
 #include <vector>
 
-#include <xxhash.h>
-
-#include "host/base/tasks.hpp"
+#include "host/rehearsal/connection.hpp"
+#include "host/rehearsal/deliveries.hpp"
 
 namespace actorhost::rehearsal {
 
@@ -25,14 +19,7 @@ namespace {
 using State = MemoryNetwork::State;
 using Lock = std::unique_lock<std::mutex>;
 
-constexpr IoResult kClosedHere{IoEnd::closed, 0, "closed"};
 constexpr uint16_t kFirstPort = 40'000;
-
-struct Place {
-  uint32_t host = 0;
-  uint16_t port = 0;
-  auto operator<=>(const Place&) const = default;
-};
 
 std::string text_of(const Place& place) {
   return MemoryNetwork::address_of(place.host) + ":" + std::to_string(place.port);
@@ -45,51 +32,6 @@ std::optional<Place> place_of(const std::string& url, uint32_t own) {
   return Place{a == 10 ? c * 256 + d - 1 : own, static_cast<uint16_t>(port)};
 }
 
-/// One end of a connection. Its functions expect the network's lock.
-struct End : std::enable_shared_from_this<End> {
-  End(State& of, uint32_t at, Place peer) : net(of), host(at), peer_place(peer) {}
-
-  bool connected() const { return !closed && !peer_closed && !other.expired(); }
-  bool receive(std::vector<Piece>&& into);
-  void continue_receive();
-  size_t transmit(const Piece* pieces, size_t count);
-  void continue_send();
-  void close();
-  void lose_peer();
-  void lose_bytes();
-  void abandon();
-  void finish_receive(IoResult result) {
-    receiving = false;
-    received = result;
-    has_received.notify_all();
-  }
-
-  State& net;
-  const uint32_t host;
-  const Place peer_place;
-  std::weak_ptr<End> other;
-  bool closed = false;
-  bool peer_closed = false;
-
-  std::deque<std::string> arrived;  // not yet read
-  size_t read_of_first = 0;         // bytes of the first part that were read
-  size_t unread = 0;
-  bool receiving = false;
-  std::vector<Piece> pieces;
-  IoResult received;
-  WaitPoint has_received;
-
-  size_t in_flight = 0;  // bytes on their way to the other end
-  Time last_arrival = 0;
-  WaitPoint room;
-  std::vector<Piece> pending;  // of a started send
-  bool sending = false;
-  bool calling = false;  // the end of the send is being reported
-  std::function<void(IoResult)> report;
-  WaitPoint reported;
-};
-using EndPtr = std::shared_ptr<End>;
-
 struct Listening {
   std::deque<EndPtr> waiting;
   bool closed = false;
@@ -98,172 +40,19 @@ struct Listening {
 
 }  // namespace
 
-struct MemoryNetwork::State {
-  State(Scheduler& of, const NetworkSettings& with) : scheduler(of), settings(with), task([this] { serve(); }) {}
+struct MemoryNetwork::State : Deliveries {
+  using Deliveries::Deliveries;
 
-  /// Calls `run` at a virtual time, with the lock, on the network's task.
-  void post(Time at, std::function<void()> run) {
-    queue.push({at, ++posted, std::move(run)});
-    scheduler.wake(&queue, true);
-  }
-  void serve() {
-    Lock lock(mutex);
-    while (!ending) {
-      const Time next = queue.empty() ? 0 : queue.top().at;
-      if (next == 0 || next > scheduler.time()) {
-        lock.unlock();
-        scheduler.park_until(&queue, next);
-        lock.lock();
-        continue;
-      }
-      const std::function<void()> run = queue.top().run;
-      queue.pop();
-      run();
-    }
-  }
-  Time latency() const { return settings.latency + (settings.jitter != 0 ? scheduler.random(settings.jitter) : 0); }
-  /// When something that leaves a host now arrives at another.
-  Time arrival(uint32_t from, uint32_t to) const;
   EndPtr connect(uint32_t from, const Place& to);
   std::vector<EndPtr> open_ends() const;
 
-  struct Event {
-    Time at;
-    uint64_t number;
-    std::function<void()> run;
-    bool operator>(const Event& other) const { return at != other.at ? at > other.at : number > other.number; }
-  };
-
-  Scheduler& scheduler;
-  const NetworkSettings settings;
-  std::mutex mutex;  // no task waits with it, so it is never contended
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> queue;
-  uint64_t posted = 0;
-  bool ending = false;
-
-  struct Cut {
-    std::set<uint32_t> from;
-    std::set<uint32_t> to;
-    Time until;
-  };
-
-  uint64_t writes = 0;
-  std::vector<Cut> cuts;
   std::map<uint32_t, std::unique_ptr<StreamNetwork>> hosts;
   std::map<Place, std::shared_ptr<Listening>> listeners;
   std::vector<std::weak_ptr<End>> connections;  // one end of each
   uint16_t next_port = kFirstPort;
-  Task task;  // of no host, since the main task makes the network
 };
 
 namespace {
-
-bool End::receive(std::vector<Piece>&& into) {
-  receiving = !closed;
-  pieces = std::move(into);
-  continue_receive();
-  return !closed;
-}
-
-void End::continue_receive() {
-  if (!receiving) return;
-  if (closed) return finish_receive(kClosedHere);
-  if (unread == 0) {
-    if (peer_closed) finish_receive({IoEnd::closed, 0, "connection shut down"});
-    return;
-  }
-  size_t done = 0;
-  for (const Piece& piece : pieces) {
-    for (size_t filled = 0; filled < piece.size && unread > 0;) {
-      const std::string& first = arrived.front();
-      const size_t part = std::min(piece.size - filled, first.size() - read_of_first);
-      std::memcpy(piece.data + filled, first.data() + read_of_first, part);
-      filled += part;
-      done += part;
-      unread -= part;
-      read_of_first += part;
-      if (read_of_first < first.size()) continue;
-      arrived.pop_front();
-      read_of_first = 0;
-    }
-  }
-  finish_receive({IoEnd::done, done});
-  if (const EndPtr peer = other.lock()) peer->continue_send();
-}
-
-/// Sends as many bytes as the window permits; returns their number.
-size_t End::transmit(const Piece* from, size_t count) {
-  const EndPtr peer = other.lock();
-  const size_t used = peer->unread + in_flight;
-  const size_t most = net.settings.window - std::min(net.settings.window, used);
-  std::string bytes;
-  for (const Piece& piece : std::span(from, count)) {
-    bytes.append(reinterpret_cast<const char*>(piece.data), std::min(piece.size, most - bytes.size()));
-  }
-  const size_t size = bytes.size();
-  if (size == 0) return 0;
-  ++net.writes;
-  net.scheduler.record('n', XXH3_64bits(bytes.data(), size));
-  last_arrival = std::max(last_arrival, net.arrival(host, peer_place.host));
-  in_flight += size;
-  net.post(last_arrival, [self = shared_from_this(), peer, bytes = std::move(bytes)]() mutable {
-    self->in_flight -= bytes.size();
-    if (!peer->connected()) return;
-    peer->unread += bytes.size();
-    peer->arrived.push_back(std::move(bytes));
-    peer->continue_receive();
-  });
-  return size;
-}
-
-void End::continue_send() {
-  room.notify_all();
-  if (!sending) return;
-  IoResult result{IoEnd::closed, 0, "connection reset"};
-  if (connected()) {
-    const size_t sent = transmit(pending.data(), pending.size());
-    if (sent == 0) return;
-    result = {IoEnd::done, sent};
-  }
-  sending = false;
-  calling = true;
-  net.post(net.scheduler.time(), [self = shared_from_this(), result] {
-    self->net.mutex.unlock();
-    self->report(result);
-    self->net.mutex.lock();
-    self->calling = false;
-    self->reported.notify_all();
-  });
-}
-
-void End::close() {
-  if (std::exchange(closed, true)) return;
-  continue_receive();
-  continue_send();
-  // The other end reads the bytes in flight first.
-  last_arrival = std::max(last_arrival, net.arrival(host, peer_place.host));
-  net.post(last_arrival, [peer = other.lock()] {
-    if (peer != nullptr) peer->lose_peer();
-  });
-}
-
-void End::lose_peer() {
-  peer_closed = true;
-  continue_receive();
-  continue_send();
-}
-
-void End::lose_bytes() {
-  arrived.clear();
-  read_of_first = unread = 0;
-  lose_peer();
-}
-
-/// The process of this end has died: nothing of it may be called.
-void End::abandon() {
-  sending = receiving = false;
-  close();
-}
 
 class MemoryStream final : public Stream {
  public:
@@ -466,14 +255,6 @@ EndPtr MemoryNetwork::State::connect(uint32_t from, const Place& to) {
   return dialled;
 }
 
-Time MemoryNetwork::State::arrival(uint32_t from, uint32_t to) const {
-  Time leaves = scheduler.time();
-  for (const Cut& cut : cuts) {
-    if (cut.from.contains(from) && cut.to.contains(to)) leaves = std::max(leaves, cut.until);
-  }
-  return leaves + latency();
-}
-
 /// One end of each open connection.
 std::vector<EndPtr> MemoryNetwork::State::open_ends() const {
   std::vector<EndPtr> open;
@@ -488,11 +269,7 @@ std::vector<EndPtr> MemoryNetwork::State::open_ends() const {
 MemoryNetwork::MemoryNetwork(Scheduler& scheduler, const NetworkSettings& settings)
     : state_(std::make_unique<State>(scheduler, settings)) {}
 
-MemoryNetwork::~MemoryNetwork() {
-  state_->ending = true;
-  state_->scheduler.wake(&state_->queue, true);
-  state_->task.join();
-}
+MemoryNetwork::~MemoryNetwork() = default;
 
 std::string MemoryNetwork::address_of(uint32_t host) {
   return "10.0." + std::to_string((host + 1) / 256) + "." + std::to_string((host + 1) % 256);
@@ -508,7 +285,7 @@ bool MemoryNetwork::break_one() {
   const Lock lock(state_->mutex);
   const std::vector<EndPtr> open = state_->open_ends();
   if (open.empty()) return false;
-  const EndPtr end = open[state_->scheduler.random(open.size())];
+  const EndPtr& end = open[state_->scheduler.random(open.size())];
   const EndPtr other = end->other.lock();
   end->lose_bytes();
   other->lose_bytes();

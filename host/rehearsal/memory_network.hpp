@@ -12,15 +12,10 @@
 
 #include "host/base/non_copyable.hpp"
 #include "host/net/byte_stream.hpp"
+#include "host/rehearsal/deliveries.hpp"
 #include "host/rehearsal/scheduler.hpp"
 
 namespace actorhost::rehearsal {
-
-struct NetworkSettings {
-  Time latency = 50'000;              // from a write until its bytes arrive
-  Time jitter = 300'000;              // maximum of the random part of it
-  size_t window = size_t{256} << 10;  // bytes that a stream has in flight or unread at most
-};
 
 class MemoryNetwork : private NonCopyable {
  public:

@@ -1,0 +1,119 @@
+#include "host/rehearsal/connection.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include <xxhash.h>
+
+namespace actorhost::rehearsal {
+
+bool End::receive(std::vector<Piece>&& into) {
+  receiving = !closed;
+  pieces = std::move(into);
+  continue_receive();
+  return !closed;
+}
+
+void End::continue_receive() {
+  if (!receiving) return;
+  if (closed) return finish_receive(kClosedHere);
+  if (unread == 0) {
+    if (peer_closed) finish_receive({IoEnd::closed, 0, "connection shut down"});
+    return;
+  }
+  size_t done = 0;
+  for (const Piece& piece : pieces) {
+    for (size_t filled = 0; filled < piece.size && unread > 0;) {
+      const std::string& first = arrived.front();
+      const size_t part = std::min(piece.size - filled, first.size() - read_of_first);
+      std::memcpy(piece.data + filled, first.data() + read_of_first, part);
+      filled += part;
+      done += part;
+      unread -= part;
+      read_of_first += part;
+      if (read_of_first < first.size()) continue;
+      arrived.pop_front();
+      read_of_first = 0;
+    }
+  }
+  finish_receive({IoEnd::done, done});
+  if (const EndPtr peer = other.lock()) peer->continue_send();
+}
+
+/// Sends as many bytes as the window permits; returns their number.
+size_t End::transmit(const Piece* from, size_t count) {
+  const EndPtr peer = other.lock();
+  const size_t used = peer->unread + in_flight;
+  const size_t most = net.settings.window - std::min(net.settings.window, used);
+  std::string bytes;
+  for (const Piece& piece : std::span(from, count)) {
+    bytes.append(reinterpret_cast<const char*>(piece.data), std::min(piece.size, most - bytes.size()));
+  }
+  const size_t size = bytes.size();
+  if (size == 0) return 0;
+  ++net.writes;
+  net.scheduler.record('n', XXH3_64bits(bytes.data(), size));
+  last_arrival = std::max(last_arrival, net.arrival(host, peer_place.host));
+  in_flight += size;
+  net.post(last_arrival, [self = shared_from_this(), peer, bytes = std::move(bytes)]() mutable {
+    self->in_flight -= bytes.size();
+    if (!peer->connected()) return;
+    peer->unread += bytes.size();
+    peer->arrived.push_back(std::move(bytes));
+    peer->continue_receive();
+  });
+  return size;
+}
+
+void End::continue_send() {
+  room.notify_all();
+  if (!sending) return;
+  IoResult result{IoEnd::closed, 0, "connection reset"};
+  if (connected()) {
+    const size_t sent = transmit(pending.data(), pending.size());
+    if (sent == 0) return;
+    result = {IoEnd::done, sent};
+  }
+  sending = false;
+  calling = true;
+  net.post(net.scheduler.time(), [self = shared_from_this(), result] {
+    self->net.mutex.unlock();
+    self->report(result);
+    self->net.mutex.lock();
+    self->calling = false;
+    self->reported.notify_all();
+  });
+}
+
+void End::close() {
+  if (std::exchange(closed, true)) return;
+  continue_receive();
+  continue_send();
+  // The other end reads the bytes in flight first.
+  last_arrival = std::max(last_arrival, net.arrival(host, peer_place.host));
+  net.post(last_arrival, [peer = other.lock()] {
+    if (peer != nullptr) peer->lose_peer();
+  });
+}
+
+void End::lose_peer() {
+  peer_closed = true;
+  continue_receive();
+  continue_send();
+}
+
+void End::lose_bytes() {
+  arrived.clear();
+  read_of_first = unread = 0;
+  lose_peer();
+}
+
+/// The process of this end has died: nothing of it may be called.
+void End::abandon() {
+  sending = receiving = false;
+  close();
+}
+
+}  // namespace actorhost::rehearsal
