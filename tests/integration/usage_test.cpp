@@ -70,9 +70,10 @@ TEST_CASE("a wrong command line exits with 2 and names the wrong word") {
       {{"agent", "--join", "127.0.0.1"}, "--join: endpoint \"127.0.0.1\": the port is missing"},
       {{"-n"}, "--nproc-per-node wants a value"},
       {{"--seed"}, "--seed wants a value"},
-      {{"rehearse"},
-       "'rehearse' is neither a Lua file here nor a command (run, agent, dashboard, doctor, help, repl, sim, status, "
-       "top)"},
+      {{"rehearse"}, "no job given"},
+      {{"launch"},
+       "'launch' is neither a Lua file here nor a command (run, agent, rehearse, dashboard, doctor, help, repl, sim, "
+       "status, top)"},
   }));
   const Ended run(folder.run(words), 2);
   CHECK_THAT(run.err, Contains("actorhost: ") && Contains(message));
