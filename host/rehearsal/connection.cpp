@@ -77,12 +77,12 @@ void End::continue_send() {
     result = {IoEnd::done, sent};
   }
   sending = false;
-  calling = true;
+  ++reports;
   net.post(net.scheduler.time(), [self = shared_from_this(), result] {
     self->net.mutex.unlock();
     self->report(result);
     self->net.mutex.lock();
-    self->calling = false;
+    --self->reports;
     self->reported.notify_all();
   });
 }

@@ -62,7 +62,7 @@ struct End : std::enable_shared_from_this<End> {
   WaitPoint room;
   std::vector<Piece> pending;  // of a started send
   bool sending = false;
-  bool calling = false;  // the end of the send is being reported
+  uint32_t reports = 0;  // calls of `report` under way or to come
   std::function<void(IoResult)> report;
   WaitPoint reported;
 };

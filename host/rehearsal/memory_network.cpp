@@ -104,7 +104,7 @@ class MemoryStream final : public Stream {
   void stop() override {
     Lock lock(net_.mutex);
     end_->close();
-    end_->reported.wait(lock, [this] { return !end_->calling; });
+    end_->reported.wait(lock, [this] { return end_->reports == 0; });
   }
 
   void close_later(double limit) override {
