@@ -1,24 +1,12 @@
 #pragma once
-// Helpers of the parsers of flags.
+// The error and the two spellings of a flag.
 
-#include <charconv>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <system_error>
 
+#include "host/base/number.hpp"
 #include "host/base/result.hpp"
 
 namespace actorhost {
-
-/// The number that the whole text is.
-template <typename T>
-std::optional<T> parse_number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 /// "--seed wants a whole number, got 'x'".
 inline Error bad_flag(const std::string& flag, const std::string& value, const std::string& wants) {

@@ -61,14 +61,14 @@ Status RehearsalFlags::take(RunOptions& out) const {
   }
   RehearsalOptions& rehearsal = *out.rehearsal;
   if (!hosts_.empty()) {
-    const auto hosts = parse_number<uint32_t>(hosts_);
+    const auto hosts = number_of<uint32_t>(hosts_);
     if (!hosts || *hosts == 0 || *hosts > kMostHosts) {
       return bad_flag("hosts", hosts_, "a number of hosts from 1 to " + std::to_string(kMostHosts));
     }
     rehearsal.hosts = *hosts;
   }
   if (!order_.empty()) {
-    rehearsal.order = parse_number<uint64_t>(order_);
+    rehearsal.order = number_of<uint64_t>(order_);
     if (!rehearsal.order) return bad_flag("order", order_, "a whole number of 0 or more");
   }
   if (!faults_.empty()) {
@@ -79,7 +79,7 @@ Status RehearsalFlags::take(RunOptions& out) const {
         {"compute", &compute_, &rehearsal.compute, 0.0},
         {"jitter", &jitter_, &rehearsal.jitter, 0.0}}) {
     if (text->empty()) continue;
-    const auto seconds = parse_number<double>(*text);
+    const auto seconds = number_of<double>(*text);
     if (!seconds || !(*seconds >= least) || *seconds > kMostSeconds) {
       return bad_flag(flag, *text, least > 0 ? "a number of seconds above 0" : "a number of 0 or more");
     }

@@ -37,19 +37,19 @@ std::optional<uint64_t> parse_bytes(std::string text) {
       text.pop_back();
     }
   }
-  const auto number = parse_number<double>(text);
+  const auto number = number_of<double>(text);
   if (!number || !(*number >= 0) || std::ldexp(*number, shift) >= 0x1p62) return std::nullopt;
   return static_cast<uint64_t>(std::ldexp(*number, shift));
 }
 
 Status take_numbers(const RawFlags& raw, RunOptions& out) {
   if (!raw.seed.empty()) {
-    out.seed = parse_number<uint64_t>(raw.seed);
+    out.seed = number_of<uint64_t>(raw.seed);
     if (!out.seed || *out.seed > (uint64_t{1} << 53))
       return bad_flag("seed", raw.seed, "a whole number from 0 to 2^53");
   }
   if (!raw.seconds.empty()) {
-    out.seconds = parse_number<double>(raw.seconds);
+    out.seconds = number_of<double>(raw.seconds);
     if (!out.seconds || !(*out.seconds > 0) || !std::isfinite(*out.seconds)) {
       return bad_flag("seconds", raw.seconds, "a number of seconds above 0");
     }
@@ -59,17 +59,17 @@ Status take_numbers(const RawFlags& raw, RunOptions& out) {
                                           {"rule-timeout", &raw.rule_timeout, &out.rule_timeout},
                                           {"callback-timeout", &raw.callback_timeout, &out.callback_timeout}}) {
     if (text->empty()) continue;
-    const auto s = parse_number<double>(*text);
+    const auto s = number_of<double>(*text);
     if (!s || !(*s > 0) || !std::isfinite(*s)) return bad_flag(flag, *text, "a number of seconds above 0");
     *value = *s;
   }
   if (!raw.servers.empty()) {
-    const auto s = parse_number<uint32_t>(raw.servers);
+    const auto s = number_of<uint32_t>(raw.servers);
     if (!s || *s == 0 || *s > 64) return bad_flag("servers", raw.servers, "a number of shards from 1 to 64");
     out.servers = *s;
   }
   if (!raw.replicas.empty()) {
-    const auto r = parse_number<uint32_t>(raw.replicas);
+    const auto r = number_of<uint32_t>(raw.replicas);
     if (!r || *r == 0 || *r > kMostReplicas) {
       return bad_flag("replicas", raw.replicas, "a number of copies from 1 to " + std::to_string(kMostReplicas));
     }
@@ -81,9 +81,9 @@ Status take_numbers(const RawFlags& raw, RunOptions& out) {
       return bad_flag("memory", raw.memory, "a size of at least 16M, as 512M or 4G");
     }
   }
-  if (!raw.parallelism.empty()) out.parallelism = parse_number<uint32_t>(raw.parallelism).value_or(1);
+  if (!raw.parallelism.empty()) out.parallelism = number_of<uint32_t>(raw.parallelism).value_or(1);
   if (!raw.threads.empty()) {
-    const auto t = parse_number<uint32_t>(raw.threads);
+    const auto t = number_of<uint32_t>(raw.threads);
     if (!t || *t == 0 || *t > 256)
       return bad_flag("threads-per-node", raw.threads, "a number of threads from 1 to 256");
     out.threads_per_node = *t;
@@ -105,8 +105,7 @@ Status take_words(const RawFlags& raw, RunOptions& out) {
   }
   out.progress = !raw.no_progress;
   if (!out.resample.empty()) {
-    const bool poll =
-        out.resample.starts_with("poll:") && parse_number<double>(out.resample.substr(5)).value_or(-1) > 0;
+    const bool poll = out.resample.starts_with("poll:") && number_of<double>(out.resample.substr(5)).value_or(-1) > 0;
     if (out.resample != "event" && out.resample != "sticky" && !poll) {
       return bad_flag("resample", out.resample, "event, sticky or poll:SECONDS");
     }
@@ -331,8 +330,8 @@ Result<Injection> Injection::parse(const std::string& text) {
       const size_t colon = value.find(':');
       std::string factor = colon == std::string::npos ? "" : value.substr(colon + 1);
       if (factor.ends_with("x")) factor.pop_back();
-      const auto share = parse_number<double>(value.substr(0, colon));
-      const auto times = parse_number<double>(factor);
+      const auto share = number_of<double>(value.substr(0, colon));
+      const auto times = number_of<double>(factor);
       if (!share || !times || !(*share >= 0 && *share <= 1) || !(*times >= 1) || !std::isfinite(*times)) {
         return bad_flag("inject", part, "straggler=SHARE:FACTORx with a share from 0 to 1 and a factor of 1 or more");
       }

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <optional>
+
+#include "host/base/number.hpp"
 
 namespace actorhost {
 
@@ -19,13 +19,7 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-std::optional<double> number(std::string_view text) {
-  text = trim(text);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
+std::optional<double> number(std::string_view text) { return finite_number(trim(text)); }
 
 Error wrong(std::string_view text, const std::string& reason) {
   return {Code::bad_argument, "bad distribution '" + std::string(text) + "': " + reason};

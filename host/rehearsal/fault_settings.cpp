@@ -1,13 +1,12 @@
 #include "host/rehearsal/fault_settings.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "host/base/nearest.hpp"
+#include "host/base/number.hpp"
 
 namespace actorhost::rehearsal {
 
@@ -19,11 +18,9 @@ constexpr std::pair<std::string_view, FaultKind> kNames[] = {{"kill", FaultKind:
                                                              {"one-way", FaultKind::one_way},
                                                              {"break", FaultKind::broken}};
 
-std::optional<double> number_of(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0) || !std::isfinite(value)) return {};
-  return value;
+std::optional<double> number_in(std::string_view text) {
+  const auto value = finite_number(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 /// "500ms", "2s"; a bare unit is one of it.
@@ -32,7 +29,7 @@ std::optional<Time> time_of(std::string_view text) {
   for (const auto& [unit, each] : kUnits) {
     if (!text.ends_with(unit)) continue;
     const std::string_view digits = text.substr(0, text.size() - unit.size());
-    const auto value = digits.empty() ? std::optional(1.0) : number_of(digits);
+    const auto value = digits.empty() ? std::optional(1.0) : number_in(digits);
     if (!value || *value * each > 1e9) return {};
     return static_cast<Time>(*value * each * static_cast<double>(kSecond));
   }
@@ -55,7 +52,7 @@ Result<FaultSettings::Each> parse_kind(FaultKind kind, std::string_view part, st
     value = value.substr(0, colon);
   }
   const size_t slash = value.find('/');
-  const auto number = number_of(value.substr(0, slash));
+  const auto number = number_in(value.substr(0, slash));
   const auto per = slash == std::string_view::npos ? std::optional(kSecond) : time_of(value.substr(slash + 1));
   if (!number || *number > 1e6 || !per || *per == 0) {
     return wrong(part, "wants a number of faults, or a rate such as 1/min or 3/500ms");

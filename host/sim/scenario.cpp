@@ -1,20 +1,14 @@
 #include "host/sim/scenario.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string_view>
 
+#include "host/base/number.hpp"
+
 namespace actorhost {
 
 namespace {
-
-std::optional<double> number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
 
 Error bad_value(const char* parameter, const std::string& text, const char* form) {
   return {Code::bad_argument, std::string(parameter) + " wants " + form + ", got '" + text + "'"};
@@ -29,7 +23,7 @@ Result<Stragglers> Stragglers::parse(const std::string& text) {
   Stragglers out;
   std::string rest = text;
   if (const size_t at = rest.find('@'); at != std::string::npos) {
-    const auto change = number(std::string_view(rest).substr(at + 1));
+    const auto change = finite_number(std::string_view(rest).substr(at + 1));
     if (!change || !(*change > 0)) return bad_value("straggler", text, form);
     out.change = *change;
     rest.resize(at);
@@ -37,8 +31,8 @@ Result<Stragglers> Stragglers::parse(const std::string& text) {
   const size_t colon = rest.find(':');
   std::string factor = colon == std::string::npos ? "1" : rest.substr(colon + 1);
   if (factor.ends_with('x')) factor.pop_back();
-  const auto share = number(std::string_view(rest).substr(0, colon));
-  const auto times = number(factor);
+  const auto share = finite_number(std::string_view(rest).substr(0, colon));
+  const auto times = finite_number(factor);
   const bool none = share && *share == 0 && colon == std::string::npos;
   if (!share || !times || !(*share >= 0 && *share <= 1) || !(*times >= 1) || (colon == std::string::npos && !none)) {
     return bad_value("straggler", text, form);
@@ -50,8 +44,9 @@ Result<Stragglers> Stragglers::parse(const std::string& text) {
 
 Result<Churn> Churn::parse(const std::string& text) {
   const size_t colon = text.find(':');
-  const auto joins = number(std::string_view(text).substr(0, colon));
-  const auto leaves = colon == std::string::npos ? std::nullopt : number(std::string_view(text).substr(colon + 1));
+  const auto joins = finite_number(std::string_view(text).substr(0, colon));
+  const auto leaves =
+      colon == std::string::npos ? std::nullopt : finite_number(std::string_view(text).substr(colon + 1));
   if (!joins || !leaves || *joins < 0 || *leaves < 0) {
     return bad_value("churn", text, "JOIN:LEAVE, nodes that join and leave each second, 0 or more");
   }
@@ -60,9 +55,9 @@ Result<Churn> Churn::parse(const std::string& text) {
 
 Result<Failures> Failures::parse(const std::string& text) {
   const size_t colon = text.find(':');
-  const auto life = number(std::string_view(text).substr(0, colon));
+  const auto life = finite_number(std::string_view(text).substr(0, colon));
   const auto repair =
-      colon == std::string::npos ? std::optional(0.0) : number(std::string_view(text).substr(colon + 1));
+      colon == std::string::npos ? std::optional(0.0) : finite_number(std::string_view(text).substr(colon + 1));
   if (!life || !repair || *life < 0 || *repair < 0) {
     return bad_value("failures", text,
                      "LIFE or LIFE:REPAIR, the mean seconds until a node crashes and until a new node joins");
@@ -82,7 +77,7 @@ Result<Topology> Topology::parse(const std::string& text) {
   }
   if (text == "server" || text.starts_with("server:")) {
     out.kind = Kind::server;
-    const auto shards = text == "server" ? std::optional(1.0) : number(std::string_view(text).substr(7));
+    const auto shards = text == "server" ? std::optional(1.0) : finite_number(std::string_view(text).substr(7));
     if (shards && *shards >= 1 && *shards <= 256 && *shards == std::floor(*shards)) {
       out.shards = static_cast<uint32_t>(*shards);
       return out;
