@@ -9,46 +9,26 @@ namespace {
 ReportWork report = nullptr;
 const Kernels* wrapped = nullptr;
 
-/// The first argument of type int64_t, a number of elements or rows.
-template <typename First, typename... Rest>
-int64_t first_count(First first, Rest... rest) {
-  if constexpr (std::is_same_v<First, int64_t>) {
-    return first;
-  } else {
-    return first_count(rest...);
-  }
-}
-
-/// The first argument of type int64_t times the next argument, a number of columns.
-template <typename First, typename Second, typename... Rest>
-int64_t first_two_counts(First first, Second second, Rest... rest) {
-  if constexpr (std::is_same_v<First, int64_t>) {
-    return first * second;
-  } else {
-    return first_two_counts(second, rest...);
-  }
-}
-
 double as_double(int64_t count) { return static_cast<double>(count); }
 
-/// An operation of `n` elements.
-template <auto Member>
-struct Elementwise;
-template <typename R, typename... A, R (*Kernels::*Member)(A...) noexcept>
-struct Elementwise<Member> {
-  static R call(A... arguments) noexcept {
-    report({.elements = as_double(first_count(arguments...))});
-    return (wrapped->*Member)(arguments...);
+/// The product of the first `Counts` arguments of type int64_t: numbers of elements, or of rows and columns.
+template <int Counts, typename First, typename... Rest>
+double elements(First first, Rest... rest) {
+  if constexpr (!std::is_same_v<First, int64_t>) {
+    return elements<Counts>(rest...);
+  } else if constexpr (Counts == 1) {
+    return as_double(first);
+  } else {
+    return as_double(first) * elements<Counts - 1>(rest...);
   }
-};
+}
 
-/// An operation of rows and columns.
-template <auto Member>
-struct Rows;
-template <typename R, typename... A, R (*Kernels::*Member)(A...) noexcept>
-struct Rows<Member> {
+template <auto Member, int Counts = 1>
+struct Counted;
+template <typename R, typename... A, R (*Kernels::*Member)(A...) noexcept, int Counts>
+struct Counted<Member, Counts> {
   static R call(A... arguments) noexcept {
-    report({.elements = as_double(first_two_counts(arguments...))});
+    report({.elements = elements<Counts>(arguments...)});
     return (wrapped->*Member)(arguments...);
   }
 };
@@ -87,47 +67,46 @@ void unpool_windows(Pooling pooling, Dtype dtype, const Windows& w, const void* 
 
 void report_work(ReportWork function) noexcept { report = function; }
 
-ReportWork work_report() noexcept { return report; }
-
 const Kernels& counted(const Kernels& base) noexcept {
+  if (report == nullptr) return base;
   wrapped = &base;
   static const Kernels table{
       .isa = base.isa,
-      .unary = Elementwise<&Kernels::unary>::call,
-      .binary = Elementwise<&Kernels::binary>::call,
-      .copy = Elementwise<&Kernels::copy>::call,
-      .copy_turned = Rows<&Kernels::copy_turned>::call,
-      .fill = Elementwise<&Kernels::fill>::call,
-      .from_bytes = Elementwise<&Kernels::from_bytes>::call,
-      .is_finite = Elementwise<&Kernels::is_finite>::call,
-      .reduce = Elementwise<&Kernels::reduce>::call,
-      .reduce_rows = Elementwise<&Kernels::reduce_rows>::call,
-      .arg_max = Elementwise<&Kernels::arg_max>::call,
-      .arg_max_rows = Elementwise<&Kernels::arg_max_rows>::call,
-      .all_close = Elementwise<&Kernels::all_close>::call,
-      .softmax = Rows<&Kernels::softmax>::call,
-      .cross_entropy = Rows<&Kernels::cross_entropy>::call,
+      .unary = Counted<&Kernels::unary>::call,
+      .binary = Counted<&Kernels::binary>::call,
+      .copy = Counted<&Kernels::copy>::call,
+      .copy_turned = Counted<&Kernels::copy_turned, 2>::call,
+      .fill = Counted<&Kernels::fill>::call,
+      .from_bytes = Counted<&Kernels::from_bytes>::call,
+      .is_finite = Counted<&Kernels::is_finite>::call,
+      .reduce = Counted<&Kernels::reduce>::call,
+      .reduce_rows = Counted<&Kernels::reduce_rows>::call,
+      .arg_max = Counted<&Kernels::arg_max>::call,
+      .arg_max_rows = Counted<&Kernels::arg_max_rows>::call,
+      .all_close = Counted<&Kernels::all_close>::call,
+      .softmax = Counted<&Kernels::softmax, 2>::call,
+      .cross_entropy = Counted<&Kernels::cross_entropy, 2>::call,
       .matrix_vector = matrix_vector,
       .step_product = step_product,
       .step_panel = base.step_panel,
       .pool_windows = pool_windows,
       .unpool_windows = unpool_windows,
-      .affine = Elementwise<&Kernels::affine>::call,
-      .dot_rows = Elementwise<&Kernels::dot_rows>::call,
-      .dropout = Elementwise<&Kernels::dropout>::call,
-      .softmax_grad = Rows<&Kernels::softmax_grad>::call,
-      .axpy = Elementwise<&Kernels::axpy>::call,
-      .sgd = Elementwise<&Kernels::sgd>::call,
-      .adagrad = Elementwise<&Kernels::adagrad>::call,
-      .rmsprop = Elementwise<&Kernels::rmsprop>::call,
-      .adam = Elementwise<&Kernels::adam>::call,
-      .to_half = Elementwise<&Kernels::to_half>::call,
-      .from_half = Elementwise<&Kernels::from_half>::call,
-      .quantise = Elementwise<&Kernels::quantise>::call,
-      .dequantise = Elementwise<&Kernels::dequantise>::call,
-      .residual_of = Elementwise<&Kernels::residual_of>::call,
-      .count_magnitudes = Elementwise<&Kernels::count_magnitudes>::call,
-      .mark_magnitudes = Elementwise<&Kernels::mark_magnitudes>::call,
+      .affine = Counted<&Kernels::affine>::call,
+      .dot_rows = Counted<&Kernels::dot_rows>::call,
+      .dropout = Counted<&Kernels::dropout>::call,
+      .softmax_grad = Counted<&Kernels::softmax_grad, 2>::call,
+      .axpy = Counted<&Kernels::axpy>::call,
+      .sgd = Counted<&Kernels::sgd>::call,
+      .adagrad = Counted<&Kernels::adagrad>::call,
+      .rmsprop = Counted<&Kernels::rmsprop>::call,
+      .adam = Counted<&Kernels::adam>::call,
+      .to_half = Counted<&Kernels::to_half>::call,
+      .from_half = Counted<&Kernels::from_half>::call,
+      .quantise = Counted<&Kernels::quantise>::call,
+      .dequantise = Counted<&Kernels::dequantise>::call,
+      .residual_of = Counted<&Kernels::residual_of>::call,
+      .count_magnitudes = Counted<&Kernels::count_magnitudes>::call,
+      .mark_magnitudes = Counted<&Kernels::mark_magnitudes>::call,
   };
   return table;
 }

@@ -13,14 +13,11 @@ struct Work {
 };
 using ReportWork = void (*)(const Work& work) noexcept;
 
-/// From now on `kernels()` returns a table that also calls `report` before each call. Call it once, before the first
-/// call of `kernels` and before other threads start.
+/// `kernels()` then returns a table that calls `report` before each call of a kernel. Call it before the first call of
+/// `kernels` and before other threads start.
 void report_work(ReportWork report) noexcept;
 
-/// The function of `report_work`; null in production.
-ReportWork work_report() noexcept;
-
-/// A table that calls `base` and work_report(). One table exists; `base` outlives it.
+/// A table that reports its work and calls `base`; without report_work, `base` itself. There is one such table.
 const Kernels& counted(const Kernels& base) noexcept;
 
 }  // namespace actorhost::kernel

@@ -60,7 +60,7 @@ const Kernels* kernels_for(Isa isa) noexcept {
 }
 
 const Kernels& kernels() noexcept {
-  static const Kernels& chosen = work_report() != nullptr ? counted(choose()) : choose();
+  static const Kernels& chosen = counted(choose());
   return chosen;
 }
 
