@@ -80,7 +80,7 @@ void End::continue_send() {
   ++reports;
   net.post(net.scheduler.time(), [self = shared_from_this(), result] {
     self->net.mutex.unlock();
-    self->report(result);
+    if (self->report) self->report(result);
     self->net.mutex.lock();
     --self->reports;
     self->reported.notify_all();
@@ -112,6 +112,7 @@ void End::lose_bytes() {
 
 /// The process of this end has died: nothing of it may be called.
 void End::abandon() {
+  report = nullptr;
   sending = receiving = false;
   close();
 }

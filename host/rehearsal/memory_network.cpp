@@ -45,11 +45,12 @@ struct MemoryNetwork::State : Deliveries {
 
   EndPtr connect(uint32_t from, const Place& to);
   std::vector<EndPtr> open_ends() const;
+  uint16_t free_port(uint32_t host);
 
   std::map<uint32_t, std::unique_ptr<StreamNetwork>> hosts;
   std::map<Place, std::shared_ptr<Listening>> listeners;
   std::vector<std::weak_ptr<End>> connections;  // one end of each
-  uint16_t next_port = kFirstPort;
+  uint16_t last_port = kFirstPort;
 };
 
 namespace {
@@ -224,7 +225,7 @@ class HostNetwork final : public StreamNetwork {
     const Lock lock(net_.mutex);
     std::string bound = url;
     if (at->port == 0) {
-      at->port = net_.next_port++;
+      at->port = net_.free_port(host_);
       bound.replace(bound.rfind(':') + 1, std::string::npos, std::to_string(at->port));
     }
     at->host = host_;
@@ -246,13 +247,22 @@ EndPtr MemoryNetwork::State::connect(uint32_t from, const Place& to) {
   const auto at = listeners.find(to);
   if (at == listeners.end()) return nullptr;
   auto dialled = std::make_shared<End>(*this, from, to);
-  auto accepted = std::make_shared<End>(*this, to.host, Place{from, next_port++});
+  auto accepted = std::make_shared<End>(*this, to.host, Place{from, free_port(from)});
   dialled->other = accepted;
   accepted->other = dialled;
+  std::erase_if(connections, [](const auto& connection) { return connection.expired(); });
   connections.push_back(dialled);
   at->second->waiting.push_back(std::move(accepted));
   at->second->changed.notify_all();
   return dialled;
+}
+
+/// A port of the host where nothing listens.
+uint16_t MemoryNetwork::State::free_port(uint32_t host) {
+  do {
+    last_port = last_port == UINT16_MAX ? kFirstPort : static_cast<uint16_t>(last_port + 1);
+  } while (listeners.contains({host, last_port}));
+  return last_port;
 }
 
 /// One end of each open connection.
@@ -301,9 +311,12 @@ void MemoryNetwork::cut(const std::set<uint32_t>& from, const std::set<uint32_t>
 
 void MemoryNetwork::kill(uint32_t host) {
   const Lock lock(state_->mutex);
-  for (const EndPtr& end : state_->open_ends()) {
-    if (end->host == host) end->abandon();
-    if (end->peer_place.host == host) end->other.lock()->abandon();
+  for (const auto& connection : state_->connections) {
+    const EndPtr end = connection.lock();
+    if (end == nullptr) continue;
+    for (const EndPtr& each : {end, end->other.lock()}) {
+      if (each != nullptr && each->host == host) each->abandon();
+    }
   }
   std::erase_if(state_->listeners, [host](const auto& listener) {
     if (listener.first.host != host) return false;
