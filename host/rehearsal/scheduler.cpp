@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
-#include <thread>
 #include <utility>
 
 #include <boost/context/detail/fcontext.hpp>
@@ -234,16 +233,12 @@ void Scheduler::make_runnable(Running& task) {
 void Scheduler::expire_deadlines() {
   while (!deadlines_.empty()) {
     const Deadline next = deadlines_.top();
-    if (next.task == nullptr && next.at <= time_) {
-      deadlines_.pop();
-      end_stalls();
-      continue;
-    }
-    if (next.task == nullptr) return;
-    const bool over = next.task->runnable || next.task->ended || next.task->waits != next.wait;
+    const bool of_stall = next.task == nullptr;
+    const bool over = !of_stall && (next.task->runnable || next.task->ended || next.task->waits != next.wait);
     if (!over && next.at > time_) return;
     deadlines_.pop();
-    if (over) continue;
+    if (of_stall) end_stalls();
+    if (of_stall || over) continue;
     next.task->timed_out = true;
     if (const auto at = waiting_.find(next.task->point); at != waiting_.end()) {
       std::erase(at->second, next.task);

@@ -78,8 +78,8 @@ class Scheduler final : public TaskScheduler {
   struct Deadline {
     Time at;
     uint64_t number;
-    Running* task;
-    uint64_t wait;  // the wait of the task that this deadline ends
+    Running* task;  // null: the deadline ends a stall
+    uint64_t wait;  // of the task, which this deadline ends
     bool operator>(const Deadline& other) const noexcept {
       return at != other.at ? at > other.at : number > other.number;
     }
