@@ -34,7 +34,7 @@ constexpr bool kCanUseFibres = false;  // the sanitizers know the stacks of thre
 #else
 constexpr bool kCanUseFibres = true;
 #endif
-// The time of computing, about that of one core: 10 Gflop/s in products, 8 GB/s elsewhere.
+// The time of computing in seconds: a model, which no machine defines.
 constexpr double kOperation = 1e-10;
 constexpr double kElement = 5e-10;
 constexpr double kCall = 10e-6;

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <tuple>
-#include <utility>
 
 #include <CLI/CLI.hpp>
 
@@ -20,7 +19,15 @@ constexpr double kMostSeconds = 1e9;
 }  // namespace
 
 void RehearsalFlags::add_to(CLI::App& app) {
-  app.add_option("--hosts", hosts_, "simulated hosts (3), each with -n nodes (1)")->type_name("N");
+  for (const char* refused : {"--isolate", "--nnodes", "--node-rank", "--rdzv-endpoint", "--dashboard", "--metrics",
+                              "--token-file", "--tls-cert", "--tls-key", "--tls-ca", "--insecure", "--no-progress"}) {
+    app.get_option(refused)->group("");  // not in the help
+  }
+  app.get_option("-n")->description("nodes on each simulated host (1)");
+  app.get_option("--threads-per-node")->description("threads for large products of each node (1)");
+  app.get_option("--memory")->description("memory of a host's nodes for map-reduce data (256M)");
+  app.get_option("--seed")->description("of the job and of the order of all events (1)");
+  app.add_option("--hosts", hosts_, "simulated hosts (3)")->type_name("N");
   app.add_option("--order", order_, "seed of the order of all events (--seed's)")->type_name("N");
   app.add_option(both_spellings("--virtual-seconds"), virtual_seconds_,
                  "ends the rehearsal at that virtual time, with exit code 98 (3600)")
@@ -45,19 +52,23 @@ void RehearsalFlags::add_to(CLI::App& app) {
 }
 
 Status RehearsalFlags::take(RunOptions& out) const {
-  const std::pair<const char*, bool> refused[] = {{"--isolate", out.isolate},
-                                                  {"--nnodes", out.placement.nnodes.has_value()},
-                                                  {"--node-rank", out.placement.node_rank.has_value()},
-                                                  {"--rdzv-endpoint", out.placement.rdzv_endpoint.has_value()},
-                                                  {"--dashboard", out.dashboard},
-                                                  {"--metrics", out.metrics},
-                                                  {"--tls-cert", !out.tls_cert.empty()},
-                                                  {"--tls-ca", !out.tls_ca.empty()}};
-  for (const auto& [flag, given] : refused) {
-    if (!given) continue;
-    return Error{Code::bad_argument, std::string(flag) +
-                                         " has no meaning in a rehearsal: all its hosts are in this process; --hosts N "
-                                         "sets their number"};
+  const char* const kHosts = "all its hosts are in this process; --hosts N sets their number";
+  const char* const kPage = "it has no page";
+  const char* const kNetwork = "its network is in memory";
+  const std::tuple<const char*, bool, const char*> refused[] = {
+      {"--isolate", out.isolate, kHosts},
+      {"--nnodes", out.placement.nnodes.has_value(), kHosts},
+      {"--node-rank", out.placement.node_rank.has_value(), kHosts},
+      {"--rdzv-endpoint", out.placement.rdzv_endpoint.has_value(), kHosts},
+      {"--dashboard", out.dashboard, kPage},
+      {"--metrics", out.metrics, kPage},
+      {"--record FILE.jsonl", out.records_states(), kPage},
+      {"--token-file", !out.token_file.empty(), kNetwork},
+      {"--tls-cert", !out.tls_cert.empty(), kNetwork},
+      {"--tls-key", !out.tls_key.empty(), kNetwork},
+      {"--tls-ca", !out.tls_ca.empty(), kNetwork}};
+  for (const auto& [flag, given, why] : refused) {
+    if (given) return Error{Code::bad_argument, std::string(flag) + " has no meaning in a rehearsal: " + why};
   }
   RehearsalOptions& rehearsal = *out.rehearsal;
   if (!hosts_.empty()) {
