@@ -90,7 +90,7 @@ void Faults::make(const Fault& fault) {
       text = "broke a connection";
       break;
   }
-  std::fprintf(stderr, "[%.6f] fault: %s\n", now, text.c_str());
+  std::fprintf(stderr, "actorhost: fault at %.6f s: %s\n", now, text.c_str());
 }
 
 }  // namespace actorhost::rehearsal
