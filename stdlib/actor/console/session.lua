@@ -291,10 +291,12 @@ end
 -- --- chunks ---
 
 -- Explains a missing result: the run is paused, or the node still computes in the script. An SPMD chunk itself makes
--- the node compute, so it has no such explanation.
+-- the node compute, so it has no such explanation. Returns nil without an explanation, and false if the state does not
+-- arrive in time.
 function Session:explain(wanted, gathered)
   local state = self.connection:state({}, 0.5)
-  for _, node in ipairs(state and state.nodes or {}) do
+  if not state then return false end
+  for _, node in ipairs(state.nodes or {}) do
     local is_target = (wanted == "all" or wanted == "spmd") and node.role == "worker"
     for _, id in ipairs(type(wanted) == "table" and wanted or {}) do
       is_target = is_target or (id == node.id and node.role == "worker") or id == node.name
@@ -345,13 +347,14 @@ function Session:await(id, nodes, gathered, begun)
     end
     self:check_interrupt(id, wait)
     gathered.abandoned = wait.interrupted and now() - wait.interrupted > overdue
-    if (nodes ~= "spmd" or not wait.explained_at) and now() - begun > (wait.explained_at or 0) + explain_after then
+    if (nodes ~= "spmd" or not wait.state_came) and now() - begun > (wait.explained_at or 0) + explain_after then
       local words = self:explain(nodes, gathered)
       if words and (self.terminal or not wait.explained) then
         self.status(words)
         wait.explained = true
       end
-      wait.explained_at = now() - begun -- also without words: the state of a busy run may arrive too late
+      wait.state_came = wait.state_came or words ~= false
+      wait.explained_at = now() - begun
     end
   end
   if wait.explained_at then self.status("") end
