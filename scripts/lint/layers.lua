@@ -59,6 +59,7 @@ local restricted = {
   { "^Eigen/", "^host/kernel/.+%.cpp$", "^tests/bench/.+%.cpp$", why = "Eigen belongs to the .cpp files of host/kernel" },
   { "^unsupported/Eigen/", "^host/kernel/.+%.cpp$", why = "Eigen belongs to the .cpp files of host/kernel" },
   { "^boost/", "^host/rehearsal/[^/]+%.cpp$", why = "fibres belong to the .cpp files of host/rehearsal" },
+  { "^condition_variable$", "^host/base/tasks%.hpp$", "^host/page/", "^tests/", why = "a wait of a run is a WaitPoint (host/base/tasks.hpp)" },
   { "^microhttpd", "^host/page/[^/]+%.cpp$", why = "the web server belongs to the .cpp files of host/page" },
   { "^prometheus/", "^host/page/[^/]+%.cpp$", why = "prometheus-cpp belongs to the .cpp files of host/page" },
   { "^catch2/", "^tests/", why = "only tests include the test library" },
