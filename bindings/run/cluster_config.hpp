@@ -10,7 +10,6 @@
 #include "bindings/run/isolate.hpp"
 #include "host/cluster/cluster.hpp"
 #include "host/cluster/place/endpoint.hpp"
-#include "host/data/content/data_cache.hpp"
 
 namespace actorhost {
 
@@ -26,6 +25,8 @@ Status check_tls_files(const RunOptions& options);
 Status may_join_at(const Endpoint& endpoint, const RunOptions& options);
 /// The join error, with a remedy if a token or a certificate is the cause.
 Error with_hint(Error error, const Endpoint& endpoint);
+
+class DataCache;
 
 /// A host of a rehearsal.
 struct SimulatedHost {

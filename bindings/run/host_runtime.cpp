@@ -19,7 +19,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kChildCheck = 0.02;  // seconds between two looks at the children
+constexpr double kChildCheck = 0.02;  // seconds between two checks of the children
 constexpr double kRefusalWait = 2.0;  // time for all processes of a refused host to learn of the refusal
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kMostNews = 10'000;  // most unread events; older events are dropped
-constexpr double kCheck = 0.05;
-constexpr int kMostHops = 4;  // redirects from one host to the next
+constexpr double kCheck = 0.05;       // seconds between two calls of the check
+constexpr int kMostHops = 4;          // redirects from one host to the next
 
 }  // namespace
 
