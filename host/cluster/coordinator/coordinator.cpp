@@ -304,7 +304,7 @@ void Coordinator::on_renewal(ProcessId process, const Frame& frame) {
   const auto renewal = read_message<LeaseRenewal>(frame);
   if (!renewal) return malformed(process, frame, renewal.error().message);
   const bool before = majority_.in_charge(now_);
-  majority_.confirm(process, *renewal);
+  majority_.confirm(process, *renewal, now_);
   commit();
   renew_lease();
   if (before || !majority_.in_charge(now_)) return;
@@ -377,6 +377,7 @@ bool Coordinator::remove(ProcessId process, const std::string& reason, bool noti
   }
   output_.drop(process);
   if (end_) return false;
+  if (departed->admitted && majority_.begun()) majority_.drop(departed->info);
   if (departed->admitted) return remove_workers(process, host, reason);
   log_.warn(kLogSource, host + " left before it was admitted: " + reason);
   // The others of the same host would wait for ever, so they are dropped too.
@@ -444,7 +445,11 @@ void Coordinator::on_proof(ProcessId process, PortState port, double now) {
   if (end_) return;
   commit();
   renew_lease();
-  if (majority_.in_charge(now)) return lose_due();
+  if (majority_.in_charge(now)) {
+    lose_due();
+    if (port == PortState::closed) settle();
+    return;
+  }
   for (const ProcessInfo& info : majority_.unproved(now)) prove(info.process, info.url);
   if (majority_.possible()) return;
   fail({Code::peer_lost, majority_.text(now, *membership_) + "; these have closed their links to this host"});
@@ -483,7 +488,11 @@ void Coordinator::renew_lease() {
 /// Replies to pending requests that are ready now, and ends the run when all scripts have ended.
 void Coordinator::settle() {
   if (end_) return;
-  if (workers_.all_ended()) return stop(EndMessage{});
+  if (workers_.all_ended()) {
+    const auto doubtful = majority_.may_misjudge_end(now_);
+    if (doubtful.empty()) return stop(EndMessage{});
+    for (const ProcessInfo& info : doubtful) prove(info.process, info.url);
+  }
   if (!succeeds() || majority_.all_confirmed()) send(workers_.agree());
   send(workers_.start_servers([this](uint32_t action) { return output_.start_servers(action); }));
 }

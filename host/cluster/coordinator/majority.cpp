@@ -9,7 +9,7 @@ namespace actorhost {
 
 void Majority::begin(Quorum quorum, double now) {
   quorum_ = std::move(quorum);
-  charge_end_ = now;
+  begun_ = charge_end_ = now;
 }
 
 MembershipPtr Majority::commit() {
@@ -34,9 +34,10 @@ std::vector<Frame> Majority::renewals(const std::vector<ProcessId>& processes, d
   return frames;
 }
 
-void Majority::confirm(ProcessId process, const LeaseRenewal& reply) {
-  uint64_t& newest = peers_[process].renewal;
-  newest = std::max(newest, reply.number);
+void Majority::confirm(ProcessId process, const LeaseRenewal& reply, double now) {
+  Peer& peer = peers_[process];
+  peer.renewal = std::max(peer.renewal, reply.number);
+  peer.confirmed_at = now;
   lease_.confirm(process, reply.acknowledged, reply.epoch);
 }
 
@@ -79,6 +80,16 @@ void Majority::proved(ProcessId process, PortState port, double now) {
   peers_[process].proving = false;
   peers_[process].port = port;
   if (port == PortState::closed && proofs_hold(now)) quorum_.exclude(process);
+}
+
+/// The lease of a dropped process ends at most kCoordinatorLease after its newest reply to a coordinator of the run.
+std::vector<ProcessInfo> Majority::may_misjudge_end(double now) const {
+  std::vector<ProcessInfo> out;
+  for (const auto& [process, peer] : peers_) {
+    const double lease_end = std::max(peer.confirmed_at, begun_) + kCoordinatorLease;
+    if (peer.dropped && peer.port != PortState::closed && now < lease_end + kProofHolds) out.push_back(*peer.dropped);
+  }
+  return out;
 }
 
 /// A closed link is not made again.

@@ -46,7 +46,7 @@ class Majority {
   /// A renewal for each of these processes; the owner sets `src`.
   std::vector<Frame> renewals(const std::vector<ProcessId>& processes, double now);
   /// A process has replied to a renewal or to a proposal.
-  void confirm(ProcessId process, const LeaseRenewal& reply);
+  void confirm(ProcessId process, const LeaseRenewal& reply, double now);
   /// The process no longer follows.
   void forget(ProcessId process) { lease_.forget(process); }
   /// Computes anew when the lease ends, after any change, and returns that time.
@@ -62,6 +62,13 @@ class Majority {
   std::vector<ProcessInfo> unproved(double now);
   /// The result of a proof.
   void proved(ProcessId process, PortState port, double now);
+  /// The run continues without this process.
+  void drop(const ProcessInfo& info) {
+    if (!quorum_.excludes(info.process)) peers_[info.process].dropped = info;
+  }
+  /// The dropped processes that may be alive and would take a closed port of this process for its death. They would
+  /// continue a run that has ended, so the run must not end before.
+  std::vector<ProcessInfo> may_misjudge_end(double now) const;
   /// Whether a majority is still possible: of processes with a link, or that may attach, or with a proof in progress.
   bool possible();
 
@@ -74,8 +81,10 @@ class Majority {
  private:
   struct Peer {
     uint64_t renewal = 0;                 // the number of its newest renewal
+    double confirmed_at = 0;              // time of its newest reply
     bool proving = false;                 // its port is being probed
     PortState port = PortState::unknown;  // the result of the newest probe
+    std::optional<ProcessInfo> dropped = {};
   };
   bool proofs_hold(double now) const;
 
@@ -84,6 +93,7 @@ class Majority {
   Log& log_;
   Quorum quorum_;
   CoordinatorLease lease_;
+  double begun_ = 0;
   double leased_until_ = 0;
   // no other coordinator can have begun before this time plus DetectorTimes::dead
   double charge_end_ = 0;

@@ -118,6 +118,29 @@ TEST_CASE("processes that are proved dead do not count, so the last one continue
   }
 }
 
+TEST_CASE("a run does not end while a dropped process could take the end for failures") {
+  Peers run(3);
+  run.close(2);
+  REQUIRE(run.size() == 2);
+  run.world.ended(0, 0, 0);
+  run.world.ended(run.links[0], 1, 0);
+  CHECK(run.world.ends.empty());
+  SECTION("until the process is proved dead") {
+    run.prove(2, true);
+    CHECK(run.world.ends.size() == 1);
+  }
+  SECTION("until its lease ended 2 s ago") {
+    run.prove(2, false);
+    run.pass(kCoordinatorLease + kProofHolds - 0.25);
+    CHECK(run.world.ends.empty());
+    CHECK(run.world.to_prove == std::vector<ProcessId>{2, 2});
+    run.pass(0.25);
+    CHECK(run.world.ends.size() == 1);
+  }
+  REQUIRE(run.world.ends.size() == 1);
+  CHECK(run.world.ends[0].ok);
+}
+
 TEST_CASE("a late proof does not count if the others may have continued without this coordinator") {
   Peers run(3);
   run.world.mute = {1, 2};
