@@ -48,7 +48,7 @@ class ClusterMember final : private ElectionOutput {
   /// A process is linked, or has left.
   void watch(ProcessId process) { detector_.watch(process, clock_.now()); }
   void forget(ProcessId process) { detector_.forget(process); }
-  void adopt(const MembershipPtr& table) { election_.adopt(table); }
+  void adopt(const MembershipPtr& table) { election_.adopt(table, clock_.now()); }
   /// The run outlives its coordinator from now on.
   void on_outlives();
 

@@ -454,7 +454,7 @@ void ClusterService::take_over(Takeover&& takeover) {
   if (const auto seed = settings.find("seed"); seed != settings.end()) config_.about.insert(*seed);
   log_.warn("cluster", "this host is the coordinator now" + (url.empty() ? "" : ", at " + url));
   view_.set_coordinator(view_.process());  // before the first table: its readers look for the coordinator
-  coordinator_->succeed(takeover.quorum, takeover.lost, takeover.self, takeover.reason, now);
+  coordinator_->succeed(takeover, now);
   for (const auto& [process, link] : peers_.links()) coordinator_->linked(process, link);
   for (const auto& [link, attach] : takeover.attached) accept_attach(link, attach);
   for (Frame& frame : member_.reports().take_unsent(view_.process())) to_coordinator(std::move(frame));

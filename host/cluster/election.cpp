@@ -1,5 +1,6 @@
 #include "host/cluster/election.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace actorhost {
@@ -15,7 +16,11 @@ Election::Election(ElectionOutput& output, MemberLinks& links, PeerLinks& peers,
       log_(log),
       succession_(static_cast<SuccessionOutput&>(*this), times.dead) {}
 
-void Election::adopt(MembershipPtr table) {
+void Election::adopt(MembershipPtr table, double now) {
+  std::erase_if(dropped_, [now](const auto& entry) { return now >= entry.first + kCoordinatorLease + kProofHolds; });
+  for (const ProcessInfo& info : table_->processes()) {
+    if (table->process(info.process) == nullptr) dropped_.emplace_back(now, info);
+  }
   quorum_.commit(table);
   table_ = std::move(table);
 }
@@ -184,7 +189,8 @@ bool Election::majority_is_possible(const std::set<ProcessId>& here) const {
 void Election::take_over(const Quorum& quorum) {
   phase_ = Phase::following;
   give_up_lost();
-  Takeover takeover{quorum, succession_.lost(), own_attach(), {}, loss_.reason};
+  Takeover takeover{quorum, succession_.lost(), own_attach(), loss_.reason};
+  takeover.dropped = recently_dropped(*quorum.newest());
   takeover.lost.insert(peers_.broken_ones().begin(),
                        peers_.broken_ones().end());  // died just before the coordinator, or cannot attach
   for (auto& [link, held] : std::exchange(held_, {})) {
@@ -192,6 +198,18 @@ void Election::take_over(const Quorum& quorum) {
     takeover.attached.emplace(link, std::move(held.attach));
   }
   output_.take_over(std::move(takeover));
+}
+
+/// The processes that earlier coordinators have dropped. This process may not know the newest table yet.
+std::vector<ProcessInfo> Election::recently_dropped(const Membership& newest) const {
+  std::vector<ProcessInfo> out;
+  for (const ProcessInfo& info : table_->processes()) {
+    if (newest.process(info.process) == nullptr) out.push_back(info);
+  }
+  for (const auto& [at, info] : dropped_) {
+    if (now_ < at + kCoordinatorLease + kProofHolds) out.push_back(info);
+  }
+  return out;
 }
 
 // ---- proofs ----

@@ -26,18 +26,10 @@
 #include "host/cluster/quorum.hpp"
 #include "host/cluster/run_view.hpp"
 #include "host/cluster/succession.hpp"
+#include "host/cluster/takeover.hpp"
 #include "host/net/stream_transport.hpp"
 
 namespace actorhost {
-
-/// What a process has when it takes over.
-struct Takeover {
-  Quorum quorum;             // with the tables of this process and of the attached ones
-  std::set<ProcessId> lost;  // processes that have failed, or cannot attach
-  AttachMessage self;        // this process's own state
-  std::map<LinkId, AttachMessage> attached;
-  std::string reason;  // of the loss of the coordinator
-};
 
 /// The links of a process to other members, for the passive machines of a member.
 class MemberLinks : public Interface {
@@ -79,7 +71,7 @@ class Election final : private SuccessionOutput {
            const DetectorTimes& times, Log& log);
 
   /// The newest table is committed, or proposed.
-  void adopt(MembershipPtr table);
+  void adopt(MembershipPtr table, double now);
   void accept(MembershipPtr table) { quorum_.accept(std::move(table)); }
 
   /// The coordinator has failed, at least for this process. It may resume unless its link has `closed`.
@@ -140,6 +132,7 @@ class Election final : private SuccessionOutput {
   void consider_taking_over();
   bool majority_is_possible(const std::set<ProcessId>& here) const;
   void take_over(const Quorum& quorum);
+  std::vector<ProcessInfo> recently_dropped(const Membership& newest) const;
   void check_minority();
   std::string missing_workers() const;
 
@@ -153,6 +146,7 @@ class Election final : private SuccessionOutput {
   Succession succession_;
   MembershipPtr table_ = std::make_shared<const Membership>();
   Quorum quorum_;  // the adopted and accepted tables
+  std::vector<std::pair<double, ProcessInfo>> dropped_;  // processes that an adopted table has dropped, and when
   Phase phase_ = Phase::following;
   double now_ = 0;  // time of the newest call
   Loss loss_;

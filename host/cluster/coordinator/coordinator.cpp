@@ -164,8 +164,8 @@ void Coordinator::on_attach(LinkId link, const AttachMessage& attach, double now
   settle();
 }
 
-void Coordinator::succeed(const Quorum& quorum, const std::set<ProcessId>& lost, const AttachMessage& self,
-                          const std::string& why, double now) {
+void Coordinator::succeed(const Takeover& takeover, double now) {
+  const Quorum& quorum = takeover.quorum;
   now_ = now;
   majority_.begin(quorum, now);
   membership_ = quorum.newest();
@@ -179,14 +179,29 @@ void Coordinator::succeed(const Quorum& quorum, const std::set<ProcessId>& lost,
   next_process_ = first_free_id(first, processes_.all());
   console_.number_from(first);
   rendezvous_.resume(first_free_id(first, workers_.all()), first + kLaterRange);
-  rendezvous_.readmit(config_.self, self.self);
-  (void)workers_.attach(self);
+  rendezvous_.readmit(config_.self, takeover.self.self);
+  (void)workers_.attach(takeover.self);
+  add_dropped(takeover);
   std::set<ProcessId> departed = quorum.dropped();
-  departed.insert(lost.begin(), lost.end());
-  for (const ProcessId process : departed) (void)remove(process, why, false);
+  departed.insert(takeover.lost.begin(), takeover.lost.end());
+  for (const ProcessId process : departed) (void)remove(process, takeover.reason, false);
+  for (const ProcessInfo& info : takeover.dropped) {
+    if (processes_.find(info.process) == nullptr) majority_.drop(info);
+  }
   if (!end_) publish();
   renew_lease();
   settle();
+}
+
+/// Adds the attached processes that the newest table lacks: no majority may have accepted it. They are in the first
+/// table of this coordinator, so no process takes them for failed in between.
+void Coordinator::add_dropped(const Takeover& takeover) {
+  for (const auto& [link, attach] : takeover.attached) {
+    if (processes_.find(attach.process) != nullptr || attach.self.run_id != config_.run_id) continue;
+    if (!workers_.attach(attach)) continue;
+    const ProcessInfo info{attach.process, attach.self.host, attach.self.url};
+    processes_.add({info, ProcessRoster::kNoLink, true, now_}, now_);
+  }
 }
 
 // ---- messages of processes ----

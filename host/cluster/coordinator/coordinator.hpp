@@ -20,6 +20,7 @@
 #include "host/cluster/coordinator/worker_roster.hpp"
 #include "host/cluster/job.hpp"
 #include "host/cluster/look/console_hub.hpp"
+#include "host/cluster/takeover.hpp"
 
 namespace actorhost {
 
@@ -72,12 +73,9 @@ class Coordinator {
 
   /// Begins a new run: adds the coordinator's own process, as process 0.
   Status join_self(const JoinMessage& join, double now);
-  /// Takes over a run, in place of `join_self`. The previous coordinator and the `lost` processes have failed, for the
-  /// reason `why`. `quorum` has the tables of this process and of the majority that has attached to it. Each other
-  /// process of the newest table fails unless it attaches within DetectorTimes::dead. `self` is what this process would
-  /// send to attach.
-  void succeed(const Quorum& quorum, const std::set<ProcessId>& lost, const AttachMessage& self, const std::string& why,
-               double now);
+  /// Takes over a run, in place of `join_self`. The caller then passes each attached process to `on_attach`. Each other
+  /// process of the newest table fails unless it attaches within DetectorTimes::dead.
+  void succeed(const Takeover& takeover, double now);
   /// A link has opened to a process that must still attach to this coordinator.
   void linked(ProcessId process, LinkId link) { processes_.linked(process, link); }
   /// A process has sent its attach message: it follows this coordinator.
@@ -121,6 +119,7 @@ class Coordinator {
   void on_join(LinkId link, const Frame& frame, double now);
   std::optional<Error> join_refusal(const JoinMessage& join) const;
   void refuse(LinkId link, const std::string& host, const Error& why);
+  void add_dropped(const Takeover& takeover);
   void admit(double now);
 
   // Messages of processes.

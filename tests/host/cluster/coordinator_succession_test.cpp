@@ -34,7 +34,7 @@ struct Succeeded : CoordinatorWorld {
     Quorum quorum;
     quorum.commit(before);
     quorum.exclude(0);
-    coordinator->succeed(quorum, {0}, attach_of(self, actions), "closed", now);
+    coordinator->succeed({quorum, {0}, attach_of(self, actions), "closed"}, now);
   }
 
   AttachMessage attach_of(ProcessId process, uint32_t actions = 0, bool ended = false) {
@@ -198,6 +198,49 @@ TEST_CASE("ids that a later coordinator assigns are new, and differ from those o
     CHECK(world.coordinator->membership().is_valid());
   }
   CHECK(workers.size() == 4 * 7);
+}
+
+TEST_CASE("the first table of a new coordinator has an attached process that the newest table lacks") {
+  Succeeded world;
+  const AttachMessage dropped = world.attach_of(4);
+  std::vector<Member> workers;
+  std::vector<ProcessInfo> infos;
+  for (const Member& worker : world.before->workers()) {
+    if (worker.process != 4) workers.push_back(worker);
+  }
+  for (const ProcessInfo& info : world.before->processes()) {
+    if (info.process != 4) infos.push_back(info);
+  }
+  Quorum quorum;
+  quorum.commit(world.before);
+  quorum.accept(std::make_shared<const Membership>(8, workers, infos, 10));  // perhaps without a majority
+  quorum.exclude(0);
+  const AttachMessage follower = world.attach_of(2);
+  world.coordinator->succeed({quorum, {0}, world.attach_of(1), "closed", {{102, follower}, {104, dropped}}}, world.now);
+  world.attach(follower);
+  REQUIRE(world.link(102).last(cluster_kind::proposal) != nullptr);
+  const auto proposal = unpack<Membership>(world.link(102).last(cluster_kind::proposal)->body.view());
+  REQUIRE(proposal.ok());
+  CHECK(proposal->process(4) != nullptr);
+}
+
+TEST_CASE("after a takeover the run does not end while a process that was dropped before may be alive") {
+  Succeeded world;
+  Quorum quorum;
+  quorum.commit(world.before);
+  quorum.exclude(0);
+  Takeover takeover{quorum, {0}, world.attach_of(1), "closed"};
+  takeover.dropped = {{7, "host7", "tcp://h:7"}};
+  world.coordinator->succeed(takeover, world.now);
+  const bool proved = GENERATE(true, false);
+  for (const ProcessId process : {2, 3, 4}) world.attach(world.attach_of(process, 0, true));
+  for (const NodeId id : {2, 3}) world.ended(0, id, 0);
+  CHECK(world.ends.empty());
+  CHECK(world.to_prove.back() == 7);
+  if (proved) world.coordinator->on_proof(7, PortState::closed, world.now);
+  if (!proved) world.beat(0.25, 15);
+  REQUIRE(world.ends.size() == 1);
+  CHECK(world.ends[0].ok);
 }
 
 TEST_CASE("after a takeover the run ends well when all scripts have ended, whichever coordinator received the ends") {

@@ -11,7 +11,7 @@ struct Voter final : ElectionOutput, MemberLinks, PeerLinkOutput {
   explicit Voter(ProcessId self_id) : self(self_id) {
     peers.adopt(self, table);
     (void)view.set_process(self);
-    election.adopt(table);
+    election.adopt(table, now);
     for (ProcessId p = 1; p < 3; ++p) {
       if (p != self) peers.accepted(p, 10 + p);
     }
