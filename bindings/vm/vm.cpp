@@ -10,6 +10,7 @@
 #include "bindings/vm/lua_support.hpp"
 #include "bindings/vm/standard_modules.hpp"
 #include "host/base/non_copyable.hpp"
+#include "host/base/task_scheduler.hpp"
 
 namespace actorhost {
 
@@ -265,13 +266,21 @@ void Vm::leave() noexcept {
 void Vm::request_stop() {
   stop_.store(true, std::memory_order_relaxed);
   if (config_.wake) config_.wake();
-  const std::lock_guard lock(runner_mutex_);
-  if (running_.load(std::memory_order_relaxed)) pthread_kill(runner_, SIGURG);
+  interrupt();
 }
 
-void Vm::notify_cut() {
+void Vm::notify_cut() { interrupt(); }
+
+/// Sets the hook of running Lua code, on its thread. In a rehearsal no Lua code runs while another task runs, and tasks
+/// share threads, so no signal is needed.
+void Vm::interrupt() {
   const std::lock_guard lock(runner_mutex_);
-  if (running_.load(std::memory_order_relaxed)) pthread_kill(runner_, SIGURG);
+  if (!running_.load(std::memory_order_relaxed)) return;
+  if (TaskScheduler::installed() == nullptr) {
+    pthread_kill(runner_, SIGURG);
+  } else if (stop_requested() || is_cut()) {
+    arm_from_signal();
+  }
 }
 
 void Vm::clear_stop() noexcept {

@@ -167,6 +167,7 @@ class Vm : private NonCopyable {
   static void install_signal_handler();
   void enter();
   void leave() noexcept;
+  void interrupt();
   void arm_from_signal() noexcept;
   void disarm() noexcept;
   bool is_cut() const noexcept {
