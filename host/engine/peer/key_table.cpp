@@ -149,7 +149,10 @@ Status KeyTable::check_update(const ParamEntry& entry, const UpdateRule& rule, c
                                          tensor->print() + ", the value is " + current->layout.print() +
                                          "; nothing is changed"};
   }
-  return store_.check_update(entry, rule, writer_name);
+  Status checked = store_.check_update(entry, rule, writer_name);
+  if (checked || store_.find(entry.key) != nullptr) return checked;
+  return Error{checked.error().code,
+               checked.error().message + "; if the run has set it, the run has lost all replicas of it at once"};
 }
 
 Status KeyTable::apply(KeyOperation&& operation) {
