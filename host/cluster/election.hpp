@@ -145,7 +145,7 @@ class Election final : private SuccessionOutput {
   Log& log_;
   Succession succession_;
   MembershipPtr table_ = std::make_shared<const Membership>();
-  Quorum quorum_;  // the adopted and accepted tables
+  Quorum quorum_;                                        // the adopted and accepted tables
   std::vector<std::pair<double, ProcessInfo>> dropped_;  // processes that an adopted table has dropped, and when
   Phase phase_ = Phase::following;
   double now_ = 0;  // time of the newest call

@@ -140,4 +140,18 @@ Result<JobSource::Place> JobSource::place_of_file(const std::string& name) const
   return Place{path.string(), stays_below(name) ? name : path.filename().string()};
 }
 
+ModuleReply module_reply(const ModuleFind& find, const Result<SourceText>& found, const std::string& home, Blob& text) {
+  if (!found) return {false, found.error().code, {}, "on the coordinator: " + found.error().message};
+  if (find.hash != 0 && find.hash != source_hash(found->text)) {
+    return {false, Code::refused, found->chunk,
+            "module '" + find.name + "' on " + home +
+                " differs from the coordinator's (compared by hash); copy the file, or remove it there and it will be "
+                "sent"};
+  }
+  if (find.hash == 0) text = Blob::copy_of(found->text);
+  ModuleReply reply;
+  reply.chunk = found->chunk;
+  return reply;
+}
+
 }  // namespace actorhost

@@ -7,8 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "host/base/blob.hpp"
 #include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
+#include "host/cluster/cluster_messages.hpp"
 
 namespace actorhost {
 
@@ -64,5 +66,8 @@ class JobSource : private NonCopyable {
   std::string folder_;
   std::string barrier_file_;
 };
+
+/// The coordinator's reply to a worker on host `home` that wants a module. Sets `text` if the worker has no copy.
+ModuleReply module_reply(const ModuleFind& find, const Result<SourceText>& found, const std::string& home, Blob& text);
 
 }  // namespace actorhost

@@ -13,10 +13,10 @@
 namespace actorhost {
 
 struct Takeover {
-  Quorum quorum;                 // with the tables of this process and of the attached ones
-  std::set<ProcessId> lost;      // processes that have failed, or cannot attach
-  AttachMessage self;            // this process's own state
-  std::string reason;            // of the loss of the coordinator
+  Quorum quorum;             // with the tables of this process and of the attached ones
+  std::set<ProcessId> lost;  // processes that have failed, or cannot attach
+  AttachMessage self;        // this process's own state
+  std::string reason;        // of the loss of the coordinator
   std::map<LinkId, AttachMessage> attached = {};
   std::vector<ProcessInfo> dropped = {};  // dropped by earlier coordinators, so recently that their leases may hold
 };

@@ -10,19 +10,6 @@ namespace {
 
 constexpr const char* kLogSource = "rendezvous";
 
-/// "barrier=bsp (here ssp:4)" for each flag with another value on a joining host; the coordinator's value applies.
-std::string differing(const std::map<std::string, std::string>& here, const std::map<std::string, std::string>& there) {
-  std::string list;
-  for (const auto& [name, value] : there) {
-    const auto ours = here.find(name);
-    const std::string& our_value = ours == here.end() ? std::string() : ours->second;
-    if (our_value != value)
-      list += (list.empty() ? "--" : ", --") + name + " " + value +
-              " (here: " + (our_value.empty() ? "not given" : our_value) + ")";
-  }
-  return list;
-}
-
 }  // namespace
 
 Coordinator::Coordinator(CoordinatorConfig config, JobSource& job, Log& log, CoordinatorOutput& output, double now)
@@ -186,7 +173,7 @@ void Coordinator::succeed(const Takeover& takeover, double now) {
   departed.insert(takeover.lost.begin(), takeover.lost.end());
   for (const ProcessId process : departed) (void)remove(process, takeover.reason, false);
   for (const ProcessInfo& info : takeover.dropped) {
-    if (processes_.find(info.process) == nullptr) majority_.drop(info);
+    if (!processes_.find(info.process)) majority_.drop(info);
   }
   if (!end_) publish();
   renew_lease();
@@ -279,20 +266,10 @@ void Coordinator::on_module_find(ProcessId process, const Frame& frame) {
 }
 
 void Coordinator::reply_to_find(const Frame& request, const ModuleFind& find, const Result<SourceText>& found) {
-  ModuleReply response;
   Blob text;
-  if (!found) {
-    response = {false, found.error().code, {}, "on the coordinator: " + found.error().message};
-  } else if (find.hash != 0 && find.hash != source_hash(found->text)) {
-    const ProcessInfo* home = membership_->process(membership_->home_of(request.src));
-    response = {false, Code::refused, found->chunk,
-                "module '" + find.name + "' on " + (home != nullptr ? home->host : address_name(request.src)) +
-                    " differs from the coordinator's (compared by hash); copy the file, or remove it there and it "
-                    "will be sent"};
-  } else {
-    response.chunk = found->chunk;
-    if (find.hash == 0) text = Blob::copy_of(found->text);
-  }
+  const ProcessInfo* home = membership_->process(membership_->home_of(request.src));
+  const ModuleReply response =
+      module_reply(find, found, home != nullptr ? home->host : address_name(request.src), text);
   output_.send(make_frame(cluster_kind::module_reply, here(), request.src, request.tag, pack(response), text));
 }
 

@@ -10,6 +10,18 @@ Error refused(std::string why) { return {Code::refused, std::move(why)}; }
 
 }  // namespace
 
+std::string differing(const std::map<std::string, std::string>& here, const std::map<std::string, std::string>& there) {
+  std::string list;
+  for (const auto& [name, value] : there) {
+    const auto ours = here.find(name);
+    const std::string& our_value = ours == here.end() ? std::string() : ours->second;
+    if (our_value != value)
+      list += (list.empty() ? "--" : ", --") + name + " " + value +
+              " (here: " + (our_value.empty() ? "not given" : our_value) + ")";
+  }
+  return list;
+}
+
 Status Rendezvous::add(ProcessId process, const JoinMessage& join, double now) {
   if (join.group_size == 0 || join.group_index >= join.group_size || join.group_size > kMaxNodes + 1 ||
       join.nodes > kMaxNodes) {

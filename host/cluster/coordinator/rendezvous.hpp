@@ -22,6 +22,9 @@ struct RendezvousConfig {
   double grace = 0.5;   // seconds to wait for more than min_hosts, in an elastic run
 };
 
+/// "--barrier bsp (here: ssp:4)" for each flag with another value on a joining host; the coordinator's value applies.
+std::string differing(const std::map<std::string, std::string>& here, const std::map<std::string, std::string>& there);
+
 class Rendezvous {
  public:
   Rendezvous(RendezvousConfig config, double now) : config_(config), opened_(now) {}
