@@ -14,7 +14,7 @@ local function commands()
   local scripts = {}
   for name in pairs(core.library()) do scripts[#scripts + 1] = name:match("^command/(.+)$") end
   table.sort(scripts)
-  return { "run", "agent", "rehearse", unpack(scripts) }
+  return { "run", "agent", unpack(scripts) }
 end
 
 -- The --help page of a Lua subcommand.

@@ -85,7 +85,7 @@ void report_stuck(Console& console, const std::optional<WorkerChannel>& channel,
 bool is_command(const std::string& name) { return embedded_file(script_name(name).c_str()) != nullptr; }
 
 std::vector<std::string> command_names() {
-  std::vector<std::string> names = {"run", "agent", "rehearse"};
+  std::vector<std::string> names = {"run", "agent"};
   for (const EmbeddedFile* file = embedded_files(); file->name != nullptr; ++file) {
     const std::string_view name = file->name;
     if (name.starts_with(kScripts)) names.emplace_back(name.substr(kScripts.size()));

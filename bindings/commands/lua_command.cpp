@@ -35,9 +35,11 @@ int command_usage(lua_State* L) {
   return push(L, text);
 }
 
-// spawn(args): the worker's number.
+// spawn(args, file): the worker's number. `file` gets the worker's output; without it the terminal does.
 int command_spawn(lua_State* L) {
-  const auto worker = context_of(L).pool.spawn(check_texts(L, 1, "args", "command.spawn"));
+  const bool to_file = !lua_isnoneornil(L, 2);
+  const std::string file = to_file ? std::string(check_text(L, 2, "file", "command.spawn")) : "";
+  const auto worker = context_of(L).pool.spawn(check_texts(L, 1, "args", "command.spawn"), file);
   if (!worker) raise_error(L, worker.error());
   return push(L, *worker);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bindings/commands/command.hpp"
+#include "bindings/commands/fault_file.hpp"
 #include "bindings/commands/own_cluster.hpp"
 #include "bindings/commands/rehearse.hpp"
 #include "bindings/run/host_runtime.hpp"
@@ -55,11 +56,25 @@ static int run_agent(const actorhost::RunOptions& options) {
   }
 }
 
+/// `actorhost rehearse --seeds A:B`: scripts/rehearse.lua starts a rehearsal for each seed.
+static int run_search(const actorhost::RunOptions& options, const std::vector<std::string>& args) {
+  const auto& search = *options.rehearsal->search;
+  std::vector<std::string> words = {options.script,
+                                    std::to_string(search.first),
+                                    std::to_string(search.last),
+                                    std::to_string(search.jobs),
+                                    search.shrink ? "shrink" : "",
+                                    search.codes};
+  words.insert(words.end(), args.begin() + 1, args.end());
+  return actorhost::run_command("rehearse", words);
+}
+
 int main(int argc, char** argv) {
   keep_standard_files();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the file size limit then fails instead of ending the process
   std::vector<std::string> args(argv + 1, argv + argc);
-  if (!args.empty() && actorhost::is_command(args[0])) {
+  const bool rehearses = !args.empty() && args[0] == "rehearse";  // the script of that name repeats rehearsals
+  if (!args.empty() && !rehearses && actorhost::is_command(args[0])) {
     return actorhost::run_command(args[0], std::vector<std::string>(args.begin() + 1, args.end()));
   }
   actorhost::ParsedCommand command = actorhost::parse_command(args);
@@ -69,7 +84,15 @@ int main(int argc, char** argv) {
     return *command.exit_code == 0 && !written ? 1 : *command.exit_code;
   }
   if (command.options.agent) return run_agent(command.options);
-  if (command.options.rehearsal) return actorhost::rehearse(command.options, argv);
+  if (rehearses) {
+    const actorhost::Status read = actorhost::read_fault_file(command.options);
+    if (!read) {
+      std::fprintf(stderr, "actorhost: %s\n", read.error().message.c_str());
+      return 2;
+    }
+  }
+  if (rehearses && command.options.rehearsal->search) return run_search(command.options, args);
+  if (rehearses) return actorhost::rehearse(command.options, argv);
   actorhost::HostRuntime::Setup setup;
   setup.command_line = std::move(args);
   setup.commands = actorhost::command_names();

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -99,8 +100,10 @@ void fix_random_bytes() { std::fprintf(stderr, kMayDiffer, "random bytes are fix
 
 #endif
 
-rehearsal::Time time_of(double seconds) {
-  return static_cast<rehearsal::Time>(seconds * static_cast<double>(rehearsal::kSecond));
+void save(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) std::fprintf(stderr, "actorhost: cannot write %s\n", path.c_str());
 }
 
 int run_host(RunOptions options, uint32_t number, uint32_t hosts, rehearsal::MemoryNetwork& network,
@@ -131,27 +134,32 @@ int rehearse(const RunOptions& options, char** arguments) {
   rehearsal::SchedulerSettings settings;
   settings.seed = flags.order.value_or(*options.seed);
   settings.fibres = kCanUseFibres && !flags.threads;
-  settings.end = rehearsal::kStart + time_of(flags.virtual_seconds);
+  settings.end = rehearsal::kStart + rehearsal::time_of(flags.virtual_seconds);
   settings.events = flags.events;
   settings.call_seconds = flags.compute * kCall;
   compute_factor = flags.compute;
   kernel::report_work(take_time);
-  settings.out_of_time = [](const std::string& report) {
+  const rehearsal::Faults* made = nullptr;
+  const auto save_faults = [&] {
+    if (made != nullptr && !flags.save_faults.empty()) save(flags.save_faults, made->file());
+  };
+  settings.out_of_time = [&](const std::string& report) {
+    save_faults();
     std::fprintf(stderr, "actorhost: the rehearsal ends: %s\n", report.c_str());
     std::fflush(nullptr);
     _exit(kOutOfTime);
   };
   rehearsal::Scheduler scheduler(settings);
-  rehearsal::NetworkSettings links;
-  links.jitter = time_of(flags.jitter);
-  rehearsal::MemoryNetwork network(scheduler, links);
+  rehearsal::MemoryNetwork network(scheduler, {flags.network, flags.hosts});
 
   const auto data = std::make_shared<DataCache>();
   const auto run = [&](uint32_t host) { return run_host(options, host, flags.hosts, network, data); };
   rehearsal::Hosts hosts(scheduler, network, flags.hosts, run, flags.faults.restart);
   {
     const rehearsal::Faults faults(flags.faults, scheduler, network, hosts);
+    made = &faults;
     hosts.wait();
+    save_faults();
   }
   std::fprintf(stderr, "actorhost: rehearsed %.6f s with trace %016lx, %lu switches, %lu writes\n",
                rehearsal::seconds(scheduler.time() - rehearsal::kStart), scheduler.trace(), scheduler.switches(),

@@ -7,6 +7,7 @@
 
 #include "bindings/process/flag_values.hpp"
 #include "bindings/process/run_options.hpp"
+#include "host/base/allowance.hpp"
 
 namespace actorhost {
 
@@ -15,6 +16,9 @@ namespace {
 constexpr uint64_t kMemory = uint64_t{256} << 20;  // of a simulated host, whatever this machine has
 constexpr uint32_t kMostHosts = 65'000;
 constexpr double kMostSeconds = 1e9;
+constexpr uint64_t kMostSeed = uint64_t{1} << 53;
+constexpr uint64_t kMostSeeds = 10'000'000;
+constexpr uint32_t kMostJobs = 1024;
 
 }  // namespace
 
@@ -37,18 +41,62 @@ void RehearsalFlags::add_to(CLI::App& app) {
          "factor on the virtual time of computing: 0.1 ns for an operation of a product, 0.5 ns for an element of "
          "any other operation, 10 us for an engine call (1)")
       ->type_name("FACTOR");
-  app.add_option("--jitter", jitter_, "seconds, maximum of the random part of a write's latency (0.0003)")
-      ->type_name("T");
+  app.add_option("--network", network_,
+                 "switch, racks:N or sites:N, and settings: racks:4,bandwidth=10Gbit,latency=50us,"
+                 "between-bandwidth=40Gbit,between-latency=0.0001+exp(0.0001); or a JSON file with the same keys "
+                 "(switch)")
+      ->type_name("SHAPE|FILE");
   app.add_option(
          "--faults", faults_,
-         "kill=1/min,restart=5s,stall=2:500ms,partition=1/10s:3s,one-way=1,break=4,within=20s: a number of "
+         "kill=1/min,restart=5s,crash=1,stall=2:500ms,partition=1/10s:3s,one-way=1,break=4,within=20s: a number of "
          "faults or a rate of each kind, the durations (5s), when killed hosts start again (never), and the time "
-         "in which faults begin (10s)")
-      ->type_name("SPEC");
+         "in which faults begin (10s); or a file in Lua, whose function of `world` calls world:at(SECONDS, "
+         "KIND, HOSTS, SECONDS)")
+      ->type_name("SPEC|FILE");
+  app.add_option(both_spellings("--save-faults"), save_faults_, "writes the faults that happened, for --faults")
+      ->type_name("FILE.lua");
+  app.add_option(
+         "--seeds", seeds_,
+         "rehearses with each of these seeds in a process of its own, and prints the failures; with --seed only "
+         "the order of events varies")
+      ->type_name("A:B");
+  app.add_option("-j", jobs_, "processes of --seeds at a time (one a core)")->type_name("N");
+  app.add_option("--codes", codes_, "exit codes that are a success for --seeds: 0,3 (0)")->type_name("LIST");
+  app.add_flag(
+      "--shrink", shrink_,
+      "finds fewer faults, hosts and smaller numbers among the job's arguments with which the first failure of "
+      "--seeds still happens, and writes the faults to faults-SEED.lua");
   app.add_flag(both_spellings("--as-threads"), threads_,
                "runs each task on a thread, for a debugger; without it tasks are fibres, which are faster");
   app.add_option("--events", events_, "writes each event of the rehearsal to a file, to find where two runs differ")
       ->type_name("FILE");
+}
+
+Status RehearsalFlags::take_search(RehearsalOptions& out) const {
+  if (seeds_.empty()) {
+    if (jobs_.empty() && codes_.empty() && !shrink_) return {};
+    return Error{Code::bad_argument, "-j, --codes and --shrink belong to --seeds A:B"};
+  }
+  RehearsalOptions::Search search;
+  const size_t colon = seeds_.find(':');
+  const auto first = number_of<uint64_t>(std::string_view(seeds_).substr(0, colon));
+  const auto last =
+      colon == std::string::npos ? first : number_of<uint64_t>(std::string_view(seeds_).substr(colon + 1));
+  if (!first || !last || *first > *last || *last > kMostSeed || *last - *first >= kMostSeeds) {
+    return bad_flag("seeds", seeds_, "A:B, the first and the last of up to ten million seeds");
+  }
+  search.first = *first;
+  search.last = *last;
+  const auto jobs = jobs_.empty() ? std::optional(own_allowance().cores) : number_of<uint32_t>(jobs_);
+  if (!jobs || *jobs == 0 || *jobs > kMostJobs) return bad_flag("j", jobs_, "a number of processes from 1 to 1024");
+  search.jobs = *jobs;
+  if (!codes_.empty()) search.codes = codes_;
+  if (search.codes.find_first_not_of("0123456789,") != std::string::npos) {
+    return bad_flag("codes", codes_, "exit codes, as in 0,3");
+  }
+  search.shrink = shrink_;
+  out.search = search;
+  return {};
 }
 
 Status RehearsalFlags::take(RunOptions& out) const {
@@ -82,13 +130,23 @@ Status RehearsalFlags::take(RunOptions& out) const {
     rehearsal.order = number_of<uint64_t>(order_);
     if (!rehearsal.order) return bad_flag("order", order_, "a whole number of 0 or more");
   }
-  if (!faults_.empty()) {
+  if (faults_.ends_with(".lua")) {
+    rehearsal.fault_file = faults_;
+  } else if (!faults_.empty()) {
     AH_LET(rehearsal.faults, rehearsal::FaultSettings::parse(faults_));
+  }
+  if (const auto taken = take_search(rehearsal); !taken) return taken;
+  if (!network_.empty()) {
+    AH_LET(rehearsal.network, rehearsal::NetworkShape::parse(network_));
+    const auto& own = rehearsal.network.hosts_of_own;
+    if (!own.empty() && own.rbegin()->first >= rehearsal.hosts) {
+      return Error{Code::bad_argument, "--network: " + network_ + " names host " + std::to_string(own.rbegin()->first) +
+                                           ", but the hosts are 0 to " + std::to_string(rehearsal.hosts - 1)};
+    }
   }
   for (const auto& [flag, text, value, least] :
        {std::tuple{"virtual-seconds", &virtual_seconds_, &rehearsal.virtual_seconds, 1e-6},
-        {"compute", &compute_, &rehearsal.compute, 0.0},
-        {"jitter", &jitter_, &rehearsal.jitter, 0.0}}) {
+        {"compute", &compute_, &rehearsal.compute, 0.0}}) {
     if (text->empty()) continue;
     const auto seconds = number_of<double>(*text);
     if (!seconds || !(*seconds >= least) || *seconds > kMostSeconds) {
@@ -98,6 +156,7 @@ Status RehearsalFlags::take(RunOptions& out) const {
   }
   rehearsal.threads = threads_;
   rehearsal.events = events_;
+  rehearsal.save_faults = save_faults_;
   if (!out.placement.nproc_per_node) out.placement.nproc_per_node = "1";
   if (!out.threads_per_node) out.threads_per_node = 1;
   if (!out.memory) out.memory = kMemory;

@@ -12,6 +12,7 @@ class App;
 namespace actorhost {
 
 struct RunOptions;
+struct RehearsalOptions;
 
 class RehearsalFlags {
  public:
@@ -22,7 +23,11 @@ class RehearsalFlags {
   Status take(RunOptions& out) const;
 
  private:
-  std::string hosts_, order_, virtual_seconds_, compute_, jitter_, faults_, events_;
+  Status take_search(RehearsalOptions& out) const;
+
+  std::string hosts_, order_, virtual_seconds_, compute_, network_, faults_, events_, save_faults_, seeds_, jobs_,
+      codes_;
+  bool shrink_ = false;
   bool threads_ = false;
 };
 

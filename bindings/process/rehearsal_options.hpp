@@ -6,6 +6,7 @@
 #include <string>
 
 #include "host/rehearsal/fault_settings.hpp"
+#include "host/rehearsal/network_shape.hpp"
 
 namespace actorhost {
 
@@ -14,10 +15,19 @@ struct RehearsalOptions {
   std::optional<uint64_t> order;  // the seed of the order of events; no value: the run's seed
   double virtual_seconds = 3600;  // limit of the rehearsal
   double compute = 1;             // factor on the time of computing
-  double jitter = 300e-6;         // seconds, maximum of the random part of a latency
+  rehearsal::NetworkShape network;
   rehearsal::FaultSettings faults;
-  bool threads = false;  // tasks are threads, not fibres
-  std::string events;    // the file for the trace as text
+  std::string fault_file;   // in Lua, with further faults
+  bool threads = false;     // tasks are threads, not fibres
+  std::string events;       // the file for the trace as text
+  std::string save_faults;  // the file for the faults that happened
+  struct Search {
+    uint64_t first = 1, last = 1;  // seeds
+    uint32_t jobs = 1;             // processes at a time
+    std::string codes = "0";       // exit codes of success, separated by commas
+    bool shrink = false;
+  };
+  std::optional<Search> search;
 };
 
 }  // namespace actorhost

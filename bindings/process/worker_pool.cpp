@@ -7,12 +7,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bindings/process/child_process.hpp"
+#include "host/base/fd.hpp"
 #include "host/base/transfer.hpp"
 
 namespace actorhost {
@@ -57,13 +59,18 @@ WorkerPool::~WorkerPool() {
   }
 }
 
-Result<size_t> WorkerPool::spawn(const std::vector<std::string>& args) {
+Result<size_t> WorkerPool::spawn(const std::vector<std::string>& args, const std::string& file) {
+  Fd output;
+  if (!file.empty()) {
+    output = Fd(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!output.valid()) return failure("cannot write the output of a process");
+  }
   int fds[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) return failure("cannot make a socket pair");
   const int theirs = dup(fds[1]);  // without close-on-exec
   ::close(fds[1]);
   // On Ctrl-C the parent prints the message.
-  auto pid = start_child(args, kWorkerVariable, std::to_string(theirs), Interrupt::ignored);
+  auto pid = start_child(args, kWorkerVariable, std::to_string(theirs), Interrupt::ignored, output.get());
   ::close(theirs);
   if (!pid) {
     ::close(fds[0]);

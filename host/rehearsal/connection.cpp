@@ -46,7 +46,8 @@ void End::continue_receive() {
 size_t End::transmit(const Piece* from, size_t count) {
   const EndPtr peer = other.lock();
   const size_t used = peer->unread + in_flight;
-  const size_t most = net.settings.window - std::min(net.settings.window, used);
+  const size_t window = net.window(host, peer_place.host);
+  const size_t most = window - std::min(window, used);
   std::string bytes;
   for (const Piece& piece : std::span(from, count)) {
     bytes.append(reinterpret_cast<const char*>(piece.data), std::min(piece.size, most - bytes.size()));
@@ -55,9 +56,10 @@ size_t End::transmit(const Piece* from, size_t count) {
   if (size == 0) return 0;
   ++net.writes;
   net.scheduler.record('n', XXH3_64bits(bytes.data(), size));
-  last_arrival = std::max(last_arrival, net.arrival(host, peer_place.host));
+  last_arrival = std::max(last_arrival, net.arrival(host, peer_place.host, size));
   in_flight += size;
   net.post(last_arrival, [self = shared_from_this(), peer, bytes = std::move(bytes)]() mutable {
+    if (peer->vanished) return;  // without an acknowledgement
     self->in_flight -= bytes.size();
     if (!peer->connected()) return;
     peer->unread += bytes.size();
@@ -92,7 +94,7 @@ void End::close() {
   continue_receive();
   continue_send();
   // The other end reads the bytes in flight first.
-  last_arrival = std::max(last_arrival, net.arrival(host, peer_place.host));
+  last_arrival = std::max(last_arrival, net.arrival(host, peer_place.host, 0));
   net.post(last_arrival, [peer = other.lock()] {
     if (peer != nullptr) peer->lose_peer();
   });
@@ -115,6 +117,13 @@ void End::abandon() {
   report = nullptr;
   sending = receiving = false;
   close();
+}
+
+/// The machine of this end has crashed: nothing of it may be called, and the other end learns nothing.
+void End::vanish() {
+  report = nullptr;
+  sending = receiving = false;
+  closed = vanished = true;
 }
 
 }  // namespace actorhost::rehearsal

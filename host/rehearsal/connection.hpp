@@ -36,6 +36,7 @@ struct End : std::enable_shared_from_this<End> {
   void lose_peer();
   void lose_bytes();
   void abandon();
+  void vanish();
   void finish_receive(IoResult result) {
     receiving = false;
     received = result;
@@ -48,6 +49,7 @@ struct End : std::enable_shared_from_this<End> {
   std::weak_ptr<End> other;
   bool closed = false;
   bool peer_closed = false;
+  bool vanished = false;  // its machine has crashed: the other end gets no answer
 
   std::deque<std::string> arrived;  // not yet read
   size_t read_of_first = 0;         // bytes of the first part that were read

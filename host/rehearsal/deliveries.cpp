@@ -6,7 +6,7 @@
 namespace actorhost::rehearsal {
 
 Deliveries::Deliveries(Scheduler& of, const NetworkSettings& with)
-    : scheduler(of), settings(with), task_([this] { serve(); }) {}
+    : scheduler(of), settings_(with), latencies_(scheduler.random(UINT64_MAX)), task_([this] { serve(); }) {}
 
 Deliveries::~Deliveries() {
   ending_ = true;
@@ -35,16 +35,46 @@ void Deliveries::serve() {
   }
 }
 
-Time Deliveries::latency() const {
-  return settings.latency + (settings.jitter != 0 ? scheduler.random(settings.jitter) : 0);
+std::vector<Deliveries::Hop> Deliveries::path(uint32_t from, uint32_t to) const {
+  const NetworkShape& shape = settings_.shape;
+  std::vector<Hop> hops = {{{Lane::host_out, from}, shape.bandwidth_of(from)}};
+  if (group_of(from) != group_of(to)) {
+    hops.push_back({{Lane::group_out, group_of(from)}, shape.between.bandwidth});
+    hops.push_back({{Lane::group_in, group_of(to)}, shape.between.bandwidth});
+  }
+  hops.push_back({{Lane::host_in, to}, shape.bandwidth_of(to)});
+  return hops;
 }
 
-Time Deliveries::arrival(uint32_t from, uint32_t to) const {
-  Time leaves = scheduler.time();
-  for (const Cut& cut : cuts) {
-    if (cut.from.contains(from) && cut.to.contains(to)) leaves = std::max(leaves, cut.until);
+Time Deliveries::arrival(uint32_t from, uint32_t to, size_t bytes) {
+  const Time now = scheduler.time();
+  Time leaves = now;
+  if (from != to) {
+    for (const Hop& hop : path(from, to)) {
+      if (hop.bandwidth == 0) continue;
+      Time& free = free_[hop.lane];
+      free = std::max(free, now) + time_of(static_cast<double>(bytes) / hop.bandwidth);
+      leaves = std::max(leaves, free);
+    }
   }
-  return leaves + latency();
+  for (const Cut& cut : cuts) {
+    const bool leaving = cut.part.contains(from) && !cut.part.contains(to);
+    const bool entering = !cut.part.contains(from) && cut.part.contains(to);
+    if (leaving || (cut.both && entering)) leaves = std::max(leaves, cut.until);
+  }
+  const NetworkShape::Link& link = group_of(from) == group_of(to) ? settings_.shape.within : settings_.shape.between;
+  return leaves + time_of(link.latency.draw(latencies_));
+}
+
+size_t Deliveries::window(uint32_t from, uint32_t to) const {
+  constexpr size_t kLeast = size_t{256} << 10;
+  constexpr double kMost = 64 << 20;
+  double narrowest = 0;
+  for (const Hop& hop : path(from, to)) {
+    if (hop.bandwidth != 0 && (narrowest == 0 || hop.bandwidth < narrowest)) narrowest = hop.bandwidth;
+  }
+  const NetworkShape::Link& link = group_of(from) == group_of(to) ? settings_.shape.within : settings_.shape.between;
+  return std::max(kLeast, static_cast<size_t>(std::min(kMost, 2 * narrowest * link.latency.mean())));
 }
 
 }  // namespace actorhost::rehearsal

@@ -1,24 +1,27 @@
 #pragma once
-// What the connections of a rehearsal share: the functions that run at a virtual time, the latencies and the cuts.
+// What the connections of a rehearsal share: the functions that run at a virtual time, the links and the cuts.
 // MemoryNetwork owns it. Its task is of no host. No task waits with the mutex, so the mutex is never contended.
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <queue>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "host/base/non_copyable.hpp"
+#include "host/base/random.hpp"
 #include "host/base/tasks.hpp"
+#include "host/rehearsal/network_shape.hpp"
 #include "host/rehearsal/scheduler.hpp"
 
 namespace actorhost::rehearsal {
 
 struct NetworkSettings {
-  Time latency = 50'000;              // from a write until its bytes arrive
-  Time jitter = 300'000;              // maximum of the random part of it
-  size_t window = size_t{256} << 10;  // bytes that a stream has in flight or unread at most
+  NetworkShape shape;
+  uint32_t hosts = 1;
 };
 
 struct Deliveries : private NonCopyable {
@@ -29,24 +32,33 @@ struct Deliveries : private NonCopyable {
 
   /// Calls `run` at a virtual time, with the lock, on the task. Expects the lock.
   void post(Time at, std::function<void()> run);
-  /// When something that leaves a host now arrives at another. Expects the lock.
-  Time arrival(uint32_t from, uint32_t to) const;
-  Time latency() const;
+  /// When so many bytes that a host sends now have arrived at another. They use the links between them, and wait for
+  /// the bytes before them. Expects the lock.
+  Time arrival(uint32_t from, uint32_t to, size_t bytes);
+  /// Bytes that a stream between two hosts has in flight or unread at most: twice what fills the path.
+  size_t window(uint32_t from, uint32_t to) const;
 
   struct Cut {
-    std::set<uint32_t> from;
-    std::set<uint32_t> to;
+    std::set<uint32_t> part;  // its hosts reach no other host
+    bool both;                // nor does another host reach them
     Time until;
   };
 
   Scheduler& scheduler;
-  const NetworkSettings settings;
   std::mutex mutex;  // guards all state of the network
   uint64_t writes = 0;
   std::vector<Cut> cuts;
 
  private:
   void serve();
+  uint32_t group_of(uint32_t host) const { return settings_.shape.group_of(host, settings_.hosts); }
+
+  enum class Lane : uint8_t { host_out, group_out, group_in, host_in };
+  struct Hop {
+    std::pair<Lane, uint32_t> lane;
+    double bandwidth;
+  };
+  std::vector<Hop> path(uint32_t from, uint32_t to) const;
 
   struct Event {
     Time at;
@@ -55,6 +67,9 @@ struct Deliveries : private NonCopyable {
     bool operator>(const Event& other) const { return at != other.at ? at > other.at : number > other.number; }
   };
 
+  const NetworkSettings settings_;
+  Rng latencies_;
+  std::map<std::pair<Lane, uint32_t>, Time> free_;  // when the bytes of each lane so far have left it
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
   uint64_t posted_ = 0;
   bool ending_ = false;

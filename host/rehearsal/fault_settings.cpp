@@ -12,28 +12,29 @@ namespace actorhost::rehearsal {
 
 namespace {
 
-constexpr std::pair<std::string_view, FaultKind> kNames[] = {{"kill", FaultKind::kill},
-                                                             {"stall", FaultKind::stall},
-                                                             {"partition", FaultKind::partition},
-                                                             {"one-way", FaultKind::one_way},
-                                                             {"break", FaultKind::broken}};
+constexpr std::pair<std::string_view, FaultKind> kNames[] = {
+    {"kill", FaultKind::kill},           {"crash", FaultKind::crash},     {"stall", FaultKind::stall},
+    {"partition", FaultKind::partition}, {"one-way", FaultKind::one_way}, {"break", FaultKind::broken}};
 
 std::optional<double> number_in(std::string_view text) {
   const auto value = finite_number(text);
   return value && *value >= 0 ? value : std::nullopt;
 }
 
-/// "500ms", "2s"; a bare unit is one of it.
-std::optional<Time> time_of(std::string_view text) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {{"us", 1e-6}, {"ms", 1e-3}, {"min", 60}, {"s", 1}};
-  for (const auto& [unit, each] : kUnits) {
-    if (!text.ends_with(unit)) continue;
-    const std::string_view digits = text.substr(0, text.size() - unit.size());
-    const auto value = digits.empty() ? std::optional(1.0) : number_in(digits);
-    if (!value || *value * each > 1e9) return {};
-    return static_cast<Time>(*value * each * static_cast<double>(kSecond));
-  }
-  return {};
+std::optional<FaultKind> kind_named(std::string_view name) {
+  const auto* const at =
+      std::find_if(std::begin(kNames), std::end(kNames), [name](const auto& each) { return each.first == name; });
+  return at == std::end(kNames) ? std::nullopt : std::optional(at->second);
+}
+
+bool has_duration(FaultKind kind) {
+  return kind == FaultKind::stall || kind == FaultKind::partition || kind == FaultKind::one_way;
+}
+
+/// "; did you mean stall?" for the name of a fault or another word.
+std::string suggested(std::string_view name, std::vector<std::string> known) {
+  for (const auto& each : kNames) known.emplace_back(each.first);
+  return suggestion(std::string(name), known, "");
 }
 
 Error wrong(std::string_view part, const std::string& wants) {
@@ -44,8 +45,8 @@ Error wrong(std::string_view part, const std::string& wants) {
 Result<FaultSettings::Each> parse_kind(FaultKind kind, std::string_view part, std::string_view value) {
   FaultSettings::Each out{kind};
   if (const size_t colon = value.find(':'); colon != std::string_view::npos) {
-    const auto lasts = time_of(value.substr(colon + 1));
-    if (!lasts || kind == FaultKind::kill || kind == FaultKind::broken) {
+    const auto lasts = time_in(value.substr(colon + 1));
+    if (!lasts || !has_duration(kind)) {
       return wrong(part, "only stall, partition and one-way have a duration, as in stall=2:500ms");
     }
     out.lasts = *lasts;
@@ -53,7 +54,7 @@ Result<FaultSettings::Each> parse_kind(FaultKind kind, std::string_view part, st
   }
   const size_t slash = value.find('/');
   const auto number = number_in(value.substr(0, slash));
-  const auto per = slash == std::string_view::npos ? std::optional(kSecond) : time_of(value.substr(slash + 1));
+  const auto per = slash == std::string_view::npos ? std::optional(kSecond) : time_in(value.substr(slash + 1));
   if (!number || *number > 1e6 || !per || *per == 0) {
     return wrong(part, "wants a number of faults, or a rate such as 1/min or 3/500ms");
   }
@@ -77,24 +78,56 @@ Result<FaultSettings> FaultSettings::parse(const std::string& text) {
     const std::string_view name = part.substr(0, equals);
     const std::string_view value = part.substr(std::min(equals + 1, part.size()));
     if (name == "restart" || name == "within") {
-      const auto time = time_of(value);
+      const auto time = time_in(value);
       if (!time || *time == 0) return wrong(part, "wants a time such as 500ms, 5s or 1min");
       if (name == "restart") out.restart = time;
       if (name == "within") out.within = *time;
       continue;
     }
-    const auto* const kind =
-        std::find_if(std::begin(kNames), std::end(kNames), [name](const auto& each) { return each.first == name; });
-    if (kind == std::end(kNames)) {
-      std::vector<std::string> known = {"restart", "within"};
-      for (const auto& each : kNames) known.emplace_back(each.first);
-      return wrong(part, "knows kill, stall, partition, one-way, break, restart and within" +
-                             suggestion(std::string(name), known, ""));
+    const auto kind = kind_named(name);
+    if (!kind) {
+      return wrong(part, "knows kill, crash, stall, partition, one-way, break, restart and within" +
+                             suggested(name, {"restart", "within"}));
     }
-    AH_LET(const Each each, parse_kind(kind->second, part, value));
+    AH_LET(const Each each, parse_kind(*kind, part, value));
     out.kinds.push_back(each);
   }
   return out;
+}
+
+Status FaultSettings::add(double at, const std::string& name, std::vector<uint32_t> hosts,
+                          std::optional<double> lasts) {
+  const auto kind = kind_named(name);
+  if (!kind) {
+    return Error{Code::bad_argument, "no fault is named '" + name +
+                                         "'; there are kill, crash, stall, partition, one-way and break" +
+                                         suggested(name, {})};
+  }
+  if (lasts && !has_duration(*kind)) return Error{Code::bad_argument, name + " has no duration"};
+  const size_t needed = *kind == FaultKind::broken ? 2 : 1;
+  const bool several = *kind == FaultKind::partition || *kind == FaultKind::one_way;
+  if (hosts.size() < needed || (!several && hosts.size() > needed)) {
+    return Error{Code::bad_argument, name + (needed == 2 ? " wants the two hosts of the connection"
+                                             : several   ? " wants the hosts of one part"
+                                                         : " wants one host")};
+  }
+  Fault fault{time_of(at), *kind, 5 * kSecond, std::move(hosts)};
+  if (lasts) fault.lasts = time_of(*lasts);
+  at_times.push_back(std::move(fault));
+  return {};
+}
+
+std::string line_of(const Fault& fault) {
+  const auto* const name =
+      std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& each) { return each.second == fault.kind; });
+  std::string hosts;
+  for (const uint32_t host : fault.hosts) hosts += (hosts.empty() ? "" : ", ") + std::to_string(host);
+  if (fault.hosts.size() > 1 || fault.kind == FaultKind::partition || fault.kind == FaultKind::one_way) {
+    hosts = "{ " + hosts + " }";
+  }
+  std::string line = "world:at(" + text_of(fault.at) + ", \"" + std::string(name->first) + "\", " + hosts;
+  if (has_duration(fault.kind)) line += ", " + text_of(fault.lasts);
+  return line + ")";
 }
 
 }  // namespace actorhost::rehearsal

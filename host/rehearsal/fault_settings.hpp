@@ -11,7 +11,16 @@
 
 namespace actorhost::rehearsal {
 
-enum class FaultKind : uint8_t { kill, stall, partition, one_way, broken };
+enum class FaultKind : uint8_t { kill, crash, stall, partition, one_way, broken };
+
+struct Fault {
+  Time at = 0;  // since the start
+  FaultKind kind = FaultKind::kill;
+  Time lasts = 5 * kSecond;
+  /// The killed or stalled host, the hosts of one part of a partition, or the two ends of a broken connection. Empty:
+  /// random ones.
+  std::vector<uint32_t> hosts = {};
+};
 
 struct FaultSettings {
   struct Each {
@@ -21,12 +30,18 @@ struct FaultSettings {
     Time lasts = 5 * kSecond;
   };
   std::vector<Each> kinds;
+  std::vector<Fault> at_times;       // beside the random faults
   std::optional<Time> restart = {};  // from a kill until the host starts again
-  Time within = 10 * kSecond;        // faults begin in this time
+  Time within = 10 * kSecond;        // random faults begin in this time
 
   /// "kill=1/min,restart=5s,stall=2:500ms,partition=1/10s:3s,one-way=1,break=4,within=20s". A number is a count, N/TIME
   /// a mean rate, and what follows a colon the duration (5s). Times end with us, ms, s or min. Code::bad_argument.
   static Result<FaultSettings> parse(const std::string& text);
+  /// Adds a fault of a file: its time and duration in seconds; no duration for kinds without one. Code::bad_argument.
+  Status add(double at, const std::string& kind, std::vector<uint32_t> hosts, std::optional<double> lasts);
 };
+
+/// The fault as a line of Lua in a file for --faults: `world:at(0.5, "stall", 1, 2)`.
+std::string line_of(const Fault& fault);
 
 }  // namespace actorhost::rehearsal

@@ -1,18 +1,19 @@
 #include "host/rehearsal/faults.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <set>
-#include <string>
 #include <utility>
 
 namespace actorhost::rehearsal {
 
 Faults::Faults(const FaultSettings& settings, Scheduler& scheduler, MemoryNetwork& network, Hosts& hosts)
-    : scheduler_(scheduler), network_(network), hosts_(hosts), plan_(plan(settings, scheduler)), task_([this] {
-        serve();
-      }) {}
+    : scheduler_(scheduler),
+      network_(network),
+      hosts_(hosts),
+      random_(scheduler.random(UINT64_MAX)),
+      plan_(plan(settings)),
+      task_([this] { serve(); }) {}
 
 Faults::~Faults() {
   ending_ = true;
@@ -20,21 +21,21 @@ Faults::~Faults() {
   task_.join();
 }
 
-std::vector<Faults::Fault> Faults::plan(const FaultSettings& settings, Scheduler& scheduler) {
-  constexpr uint64_t kFine = uint64_t{1} << 53;
-  const auto uniform = [&] { return static_cast<double>(scheduler.random(kFine)) / static_cast<double>(kFine); };
-  const Time begin = scheduler.time();
-  std::vector<Fault> out;
+std::string Faults::file() const {
+  std::string text = "return function(world)\n";
+  for (const Fault& fault : made_) text += "  " + line_of(fault) + "\n";
+  return text + "end\n";
+}
+
+std::vector<Fault> Faults::plan(const FaultSettings& settings) {
+  std::vector<Fault> out = settings.at_times;
   for (const FaultSettings::Each& each : settings.kinds) {
-    for (uint32_t i = 0; i < each.count; ++i) {
-      out.push_back({begin + scheduler.random(settings.within), each.kind, each.lasts});
-    }
+    for (uint32_t i = 0; i < each.count; ++i) out.push_back({random_.below(settings.within), each.kind, each.lasts});
     if (each.per_second == 0) continue;
     const double end = seconds(settings.within);
-    for (double at = 0;;) {
-      at -= std::log1p(-uniform()) / each.per_second;
-      if (at >= end) break;
-      out.push_back({begin + static_cast<Time>(at * static_cast<double>(kSecond)), each.kind, each.lasts});
+    for (double at = random_.exponential(1 / each.per_second); at < end;
+         at += random_.exponential(1 / each.per_second)) {
+      out.push_back({time_of(at), each.kind, each.lasts});
     }
   }
   std::stable_sort(out.begin(), out.end(), [](const Fault& a, const Fault& b) { return a.at < b.at; });
@@ -42,55 +43,67 @@ std::vector<Faults::Fault> Faults::plan(const FaultSettings& settings, Scheduler
 }
 
 void Faults::serve() {
-  for (const Fault& fault : plan_) {
-    while (!ending_ && scheduler_.time() < fault.at) scheduler_.park_until(this, fault.at);
+  for (Fault& fault : plan_) {
+    while (!ending_ && scheduler_.time() < kStart + fault.at) scheduler_.park_until(this, kStart + fault.at);
     if (ending_) return;
-    make(fault);
+    if (fault.hosts.empty()) choose_hosts(fault);
+    if (!fault.hosts.empty() && make(fault)) made_.push_back(fault);
   }
 }
 
-void Faults::make(const Fault& fault) {
+/// Chooses the hosts of a random fault among the running hosts; leaves `hosts` empty if there are too few.
+void Faults::choose_hosts(Fault& fault) {
   const std::vector<uint32_t> running = hosts_.running();
-  const double now = seconds(scheduler_.time() - kStart);
-  const auto number = running.empty() ? 0 : running[scheduler_.random(running.size())];
+  if (fault.kind == FaultKind::broken) {
+    if (const auto ends = network_.random_connection(random_)) fault.hosts = {ends->first, ends->second};
+    return;
+  }
+  if (running.size() < (fault.kind == FaultKind::stall ? 1U : 2U)) return;
+  fault.hosts = {running[random_.below(running.size())]};
+  if (fault.kind != FaultKind::partition && fault.kind != FaultKind::one_way) return;
+  // Each other host with a probability of a half, but never all of them.
+  for (const uint32_t host : running) {
+    if (host != fault.hosts.front() && random_.below(2) == 0) fault.hosts.push_back(host);
+  }
+  if (fault.hosts.size() == running.size()) fault.hosts.resize(1);
+}
+
+/// Returns false if the fault is not possible now.
+bool Faults::make(const Fault& fault) {
+  const std::vector<uint32_t> running = hosts_.running();
+  const uint32_t host = fault.hosts.front();
+  const bool runs = std::find(running.begin(), running.end(), host) != running.end();
   const std::string lasts = std::to_string(seconds(fault.lasts)) + " s";
+  std::string names;
+  for (const uint32_t each : fault.hosts) names += (names.empty() ? "" : ", ") + std::to_string(each);
   std::string text;
   switch (fault.kind) {
     case FaultKind::kill:
-      if (running.size() < 2) return;
-      hosts_.kill(number);
-      text = "killed host " + std::to_string(number);
+    case FaultKind::crash:
+      if (!runs || running.size() < 2) return false;
+      hosts_.kill(host, fault.kind == FaultKind::crash);
+      text = (fault.kind == FaultKind::crash ? "crashed host " : "killed host ") + names;
       break;
     case FaultKind::stall:
-      if (running.empty()) return;
-      scheduler_.stall(number, scheduler_.time() + fault.lasts);
-      text = "stalled host " + std::to_string(number) + " for " + lasts;
+      if (!runs) return false;
+      scheduler_.stall(host, scheduler_.time() + fault.lasts);
+      text = "stalled host " + names + " for " + lasts;
       break;
     case FaultKind::partition:
     case FaultKind::one_way: {
-      if (running.size() < 2) return;
-      // The host `number` and each other host with a probability of a half, but never all of them.
-      std::set<uint32_t> part = {number}, rest;
-      for (const uint32_t host : running) {
-        if (host != number) (scheduler_.random(2) == 0 ? part : rest).insert(host);
-      }
-      if (rest.empty()) {
-        rest = std::exchange(part, {number});
-        rest.erase(number);
-      }
-      network_.cut(part, rest, fault.kind == FaultKind::partition, scheduler_.time() + fault.lasts);
-      std::string names;
-      for (const uint32_t host : part) names += (names.empty() ? "" : ", ") + std::to_string(host);
+      const std::set<uint32_t> part(fault.hosts.begin(), fault.hosts.end());
+      network_.cut(part, fault.kind == FaultKind::partition, scheduler_.time() + fault.lasts);
       text = (fault.kind == FaultKind::partition ? "no connection between hosts " : "no byte leaves hosts ") + names +
              (fault.kind == FaultKind::partition ? " and the others for " : " for the others for ") + lasts;
       break;
     }
     case FaultKind::broken:
-      if (!network_.break_one()) return;
-      text = "broke a connection";
+      if (!network_.break_between(host, fault.hosts.back())) return false;
+      text = "broke a connection between hosts " + std::to_string(host) + " and " + std::to_string(fault.hosts.back());
       break;
   }
-  std::fprintf(stderr, "actorhost: fault at %.6f s: %s\n", now, text.c_str());
+  std::fprintf(stderr, "actorhost: fault at %.6f s: %s\n", seconds(scheduler_.time() - kStart), text.c_str());
+  return true;
 }
 
 }  // namespace actorhost::rehearsal

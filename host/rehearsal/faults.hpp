@@ -1,10 +1,12 @@
 #pragma once
-// The faults of a rehearsal at random times that depend on the seed: killed and stalled hosts, partitions, broken
-// connections. Each fault is a line on standard error.
+// The faults of a rehearsal, at given times or at random times that depend on the seed: killed and stalled hosts,
+// partitions, broken connections. Each fault is a line on standard error.
 
+#include <string>
 #include <vector>
 
 #include "host/base/non_copyable.hpp"
+#include "host/base/random.hpp"
 #include "host/base/tasks.hpp"
 #include "host/rehearsal/fault_settings.hpp"
 #include "host/rehearsal/hosts.hpp"
@@ -15,25 +17,27 @@ namespace actorhost::rehearsal {
 
 class Faults : private NonCopyable {
  public:
-  /// Starts the task of the faults. At least one host stays alive.
+  /// Starts the task of the faults. At least one host stays alive. The random faults do not change the order of other
+  /// events.
   Faults(const FaultSettings& settings, Scheduler& scheduler, MemoryNetwork& network, Hosts& hosts);
   /// Ends the faults.
   ~Faults();
 
+  /// The faults so far, as a file for --faults.
+  std::string file() const;
+
  private:
-  struct Fault {
-    Time at;
-    FaultKind kind;
-    Time lasts;
-  };
-  static std::vector<Fault> plan(const FaultSettings& settings, Scheduler& scheduler);
+  std::vector<Fault> plan(const FaultSettings& settings);
   void serve();
-  void make(const Fault& fault);
+  void choose_hosts(Fault& fault);
+  bool make(const Fault& fault);
 
   Scheduler& scheduler_;
   MemoryNetwork& network_;
   Hosts& hosts_;
-  const std::vector<Fault> plan_;  // in the order of time
+  Rng random_;
+  std::vector<Fault> plan_;  // in the order of time
+  std::vector<Fault> made_;
   bool ending_ = false;
   Task task_;
 };

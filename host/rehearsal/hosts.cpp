@@ -23,6 +23,7 @@ void Hosts::supervise(uint32_t number) {
     host.running = false;
     if (ended || !restart_) return;
     Task::sleep(seconds(*restart_));
+    network_.revive(number);
   }
 }
 
@@ -30,11 +31,11 @@ void Hosts::wait() {
   for (Host& host : hosts_) host.supervisor.join();
 }
 
-void Hosts::kill(uint32_t host) {
+void Hosts::kill(uint32_t host, bool crash) {
   hosts_[host].running = false;
   hosts_[host].killed = true;
   scheduler_.kill(host);
-  network_.kill(host);
+  network_.kill(host, crash);
 }
 
 std::vector<uint32_t> Hosts::running() const {

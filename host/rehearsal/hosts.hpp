@@ -23,8 +23,8 @@ class Hosts : private NonCopyable {
 
   /// Blocks until all hosts have ended.
   void wait();
-  /// Kills a host as SIGKILL does. It must be running.
-  void kill(uint32_t host);
+  /// Kills a host as SIGKILL does, or as a loss of power with `crash`. It must be running.
+  void kill(uint32_t host, bool crash);
   /// The hosts whose program runs.
   std::vector<uint32_t> running() const;
   /// The largest exit code of the hosts that were never killed.

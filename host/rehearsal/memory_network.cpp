@@ -45,10 +45,12 @@ struct MemoryNetwork::State : Deliveries {
 
   EndPtr connect(uint32_t from, const Place& to);
   std::vector<EndPtr> open_ends() const;
+  std::vector<EndPtr> ends_of(uint32_t host) const;
   uint16_t free_port(uint32_t host);
 
   std::map<uint32_t, std::unique_ptr<StreamNetwork>> hosts;
   std::map<Place, std::shared_ptr<Listening>> listeners;
+  std::set<uint32_t> crashed;                   // hosts that reply to nothing
   std::vector<std::weak_ptr<End>> connections;  // one end of each
   uint16_t last_port = kFirstPort;
 };
@@ -111,7 +113,7 @@ class MemoryStream final : public Stream {
   void close_later(double limit) override {
     const Lock lock(net_.mutex);
     if (std::exchange(closes_later_, true)) return;
-    const Time at = net_.scheduler.time() + static_cast<Time>(limit * static_cast<double>(kSecond));
+    const Time at = net_.scheduler.time() + time_of(limit);
     net_.post(at, [end = std::weak_ptr(end_)] {
       if (const EndPtr open = end.lock()) open->close();
     });
@@ -145,12 +147,13 @@ class MemoryDialer final : public StreamDialer {
 
   Result<std::unique_ptr<Stream>> dial(double limit) override {
     Lock lock(net_.mutex);
-    const Time back = net_.arrival(host_, to_.host) + net_.arrival(to_.host, host_) - net_.scheduler.time();
+    const Time back = net_.arrival(host_, to_.host, 0) + net_.arrival(to_.host, host_, 0) - net_.scheduler.time();
     const double round_trip = seconds(back - net_.scheduler.time());
-    if (cancelled_.wait_for(lock, std::min(limit, round_trip), [this] { return is_cancelled_; })) {
+    const bool no_reply = round_trip > limit || net_.crashed.contains(to_.host);
+    if (cancelled_.wait_for(lock, no_reply ? limit : round_trip, [this] { return is_cancelled_; })) {
       return Error{Code::interrupted, "connecting to " + url_ + " was cancelled"};
     }
-    if (round_trip > limit) return Error{Code::timeout, "no connection to " + url_ + " in time"};
+    if (no_reply) return Error{Code::timeout, "no connection to " + url_ + " in time"};
     EndPtr end = net_.connect(host_, to_);
     if (end == nullptr) return Error{Code::unreachable, "cannot connect to " + url_ + ": Connection refused"};
     return Result<std::unique_ptr<Stream>>(std::make_unique<MemoryStream>(net_, std::move(end)));
@@ -265,13 +268,26 @@ uint16_t MemoryNetwork::State::free_port(uint32_t host) {
   return last_port;
 }
 
-/// One end of each open connection.
+/// The ends at a host of all connections.
+std::vector<EndPtr> MemoryNetwork::State::ends_of(uint32_t host) const {
+  std::vector<EndPtr> out;
+  for (const auto& connection : connections) {
+    const EndPtr end = connection.lock();
+    if (end == nullptr) continue;
+    for (const EndPtr& each : {end, end->other.lock()}) {
+      if (each != nullptr && each->host == host) out.push_back(each);
+    }
+  }
+  return out;
+}
+
+/// One end of each open connection between two hosts, the oldest first.
 std::vector<EndPtr> MemoryNetwork::State::open_ends() const {
   std::vector<EndPtr> open;
   for (const auto& connection : connections) {
     const EndPtr end = connection.lock();
     const EndPtr other = end != nullptr ? end->other.lock() : nullptr;
-    if (other != nullptr && end->connected() && other->connected()) open.push_back(end);
+    if (other != nullptr && end->host != other->host && end->connected() && other->connected()) open.push_back(end);
   }
   return open;
 }
@@ -291,39 +307,52 @@ StreamNetwork& MemoryNetwork::at(uint32_t host) {
   return *made;
 }
 
-bool MemoryNetwork::break_one() {
+std::optional<std::pair<uint32_t, uint32_t>> MemoryNetwork::random_connection(Rng& random) const {
   const Lock lock(state_->mutex);
   const std::vector<EndPtr> open = state_->open_ends();
-  if (open.empty()) return false;
-  const EndPtr& end = open[state_->scheduler.random(open.size())];
-  const EndPtr other = end->other.lock();
-  end->lose_bytes();
-  other->lose_bytes();
-  return true;
+  if (open.empty()) return {};
+  const EndPtr& end = open[random.below(open.size())];
+  return std::pair{end->host, end->peer_place.host};
 }
 
-void MemoryNetwork::cut(const std::set<uint32_t>& from, const std::set<uint32_t>& to, bool both, Time until) {
+bool MemoryNetwork::break_between(uint32_t a, uint32_t b) {
+  const Lock lock(state_->mutex);
+  for (const EndPtr& end : state_->open_ends()) {
+    if (std::minmax(end->host, end->peer_place.host) != std::minmax(a, b)) continue;
+    const EndPtr other = end->other.lock();
+    end->lose_bytes();
+    other->lose_bytes();
+    return true;
+  }
+  return false;
+}
+
+void MemoryNetwork::cut(const std::set<uint32_t>& part, bool both, Time until) {
   const Lock lock(state_->mutex);
   std::erase_if(state_->cuts, [this](const State::Cut& cut) { return cut.until <= state_->scheduler.time(); });
-  state_->cuts.push_back({from, to, until});
-  if (both) state_->cuts.push_back({to, from, until});
+  state_->cuts.push_back({part, both, until});
 }
 
-void MemoryNetwork::kill(uint32_t host) {
+void MemoryNetwork::kill(uint32_t host, bool crash) {
   const Lock lock(state_->mutex);
-  for (const auto& connection : state_->connections) {
-    const EndPtr end = connection.lock();
-    if (end == nullptr) continue;
-    for (const EndPtr& each : {end, end->other.lock()}) {
-      if (each != nullptr && each->host == host) each->abandon();
-    }
-  }
-  std::erase_if(state_->listeners, [host](const auto& listener) {
+  const auto end_of = [crash](End& end) { crash ? end.vanish() : end.abandon(); };
+  for (const EndPtr& end : state_->ends_of(host)) end_of(*end);
+  std::erase_if(state_->listeners, [&](const auto& listener) {
     if (listener.first.host != host) return false;
-    for (const EndPtr& end : listener.second->waiting) end->abandon();
+    for (const EndPtr& end : listener.second->waiting) end_of(*end);
     listener.second->closed = true;
     return true;
   });
+  if (crash) state_->crashed.insert(host);
+}
+
+void MemoryNetwork::revive(uint32_t host) {
+  const Lock lock(state_->mutex);
+  if (state_->crashed.erase(host) == 0) return;
+  for (const EndPtr& end : state_->ends_of(host)) {
+    const EndPtr other = end->other.lock();
+    if (end->vanished && other != nullptr) other->lose_peer();
+  }
 }
 
 uint64_t MemoryNetwork::writes() const noexcept { return state_->writes; }

@@ -1,0 +1,242 @@
+// Rehearsals with many seeds, faults from files, and simulated networks.
+
+#include <regex>
+
+#include "host/rehearsal/network_shape.hpp"
+#include "tests/integration/jobs.hpp"
+#include "tests/integration/process.hpp"
+#include "tests/test.hpp"
+
+namespace {
+
+using rehearsal::NetworkShape;
+
+/// Arguments: steps, and the hosts that have to remain. Each step takes 20 ms.
+const char* const kSize = R"(
+  local actor = require "actor"
+  local steps, hosts = tonumber((...)), tonumber((select(2, ...)))
+  actor.peer.run {
+    init = function() return { x = actor.tensor.zeros(1) } end,
+    schedule = function() return { "x" } end,
+    push = function()
+      actor.sleep(0.02)
+      return { { "x", actor.tensor.full({ 1 }, -1) } }
+    end,
+    pull = actor.optim.sgd { lr = 1 },
+    barrier = "bsp",
+    stop = function(ctx) return ctx.step >= steps end,
+  }
+  assert(actor.size >= hosts, "too few hosts")
+)";
+
+struct Search {
+  Search() : job(folder.write("size.lua", kSize).string()) {}
+  Finished run(const Words& flags, const Words& arguments) {
+    ProcessOptions options = folder.options();
+    options.cwd = folder.path();
+    return run_program(actorhost_binary(), with(with(with({"rehearse"}, flags), {job}), arguments), 120, options);
+  }
+  JobFolder folder;
+  std::string job;
+};
+
+std::string without_time(const std::string& text) {
+  return std::regex_replace(text, std::regex(", [0-9.]+ s\n"), "\n");
+}
+
+/// The virtual seconds of a rehearsal.
+double virtual_seconds(const Finished& run) {
+  static const std::regex line("rehearsed ([0-9.]+) s");
+  std::smatch found;
+  REQUIRE(std::regex_search(run.err, found, line));
+  return std::stod(found[1]);
+}
+
+}  // namespace
+
+TEST_CASE("rehearse --seeds prints the failures in the order of the seeds, on any number of processes") {
+  Search search;
+  const Words flags = {"--hosts", "4", "--seeds", "1:12", "--faults", "kill=1,within=2s"};
+  const Finished one = search.run(with(flags, {"-j", "1"}), {"40", "4"});
+  INFO(one.description);
+  CHECK(one.status == 1);
+  CHECK(one.out.find(" ended with exit code 1: host ") != std::string::npos);
+  CHECK(one.out.find("too few hosts\n    actorhost rehearse --hosts 4 --faults kill=1,within=2s --seed ") !=
+        std::string::npos);
+  CHECK(one.out.find("12 seeds, ") != std::string::npos);
+  CHECK(one.out.find("12 seeds, 12 failed") == std::string::npos);  // a late kill changes nothing
+  CHECK(without_time(search.run(with(flags, {"-j", "3"}), {"40", "4"}).out) == without_time(one.out));
+
+  // The printed command repeats the failure.
+  std::smatch found;
+  REQUIRE(std::regex_search(one.out, found, std::regex("--seed ([0-9]+) ")));
+  const Finished again =
+      search.run({"--hosts", "4", "--faults", "kill=1,within=2s", "--seed", found[1].str()}, {"40", "4"});
+  INFO(again.description);
+  CHECK(again.status == 1);
+  CHECK(again.err.find("too few hosts") != std::string::npos);
+}
+
+TEST_CASE("rehearse --seeds ends with 0 when all seeds succeed, and takes other codes of success") {
+  Search search;
+  const Finished fine = search.run({"--hosts", "3", "--seeds", "5:8"}, {"3", "3"});
+  INFO(fine.description);
+  CHECK(fine.status == 0);
+  CHECK(fine.out.find("4 seeds, 0 failed") != std::string::npos);
+  CHECK(search.run({"--hosts", "2", "--seeds", "5:6"}, {"3", "3"}).status == 1);
+  CHECK(search.run({"--hosts", "2", "--seeds", "5:6", "--codes", "0,1"}, {"3", "3"}).status == 0);
+}
+
+TEST_CASE("rehearse --shrink finds fewer faults, hosts and steps with which the job still fails") {
+  Search search;
+  const std::string faults = search.folder
+                                 .write("faults.lua",
+                                        "return function(world)\n"
+                                        "  world:at(0.1, 'stall', 1, 0.05)\n"
+                                        "  world:at(0.2, 'one-way', { 0, 2 }, 0.1)\n"
+                                        "  world:at(0.3, 'kill', 1)\n"
+                                        "  world:at(0.35, 'stall', 0, 0.05)\n"
+                                        "end\n")
+                                 .string();
+  const Finished run = search.run({"--hosts", "5", "--seeds", "1:1", "--shrink", "--faults", faults}, {"200", "5"});
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK(run.out.find("seed 1: fails with 1 of 4 faults on ") != std::string::npos);
+  const std::string left = read_text(search.folder.path() / "faults-1.lua");
+  CHECK(left.find("world:at(0.300000000, \"kill\", 1)") != std::string::npos);
+  CHECK(left.find("stall") == std::string::npos);
+  CHECK(run.out.find("size.lua 200 5") == run.out.rfind("size.lua 200 5"));  // fewer steps in the second command
+}
+
+TEST_CASE("a file of faults that is wrong is refused with its line") {
+  Search search;
+  const auto& [text, message] = GENERATE(table<std::string, std::string>({
+      {"return 1", "faults.lua does not return a function of the world"},
+      {"return function(world", "faults.lua:1: "},
+      {"return function(world)\nworld:at(1, 'kil', 0) end", "faults.lua:2: no fault is named 'kil'"},
+      {"return function(world)\nworld:at(1, 'kil', 0) end", "; did you mean kill?"},
+      {"return function(world)\nworld:at(1, 'kill', 3) end", "faults.lua:2: no host 3: the hosts are 0 to 2"},
+      {"return function(world)\nworld:at(-1, 'kill', 1) end", "the time of a fault is a number of seconds from 0 up"},
+      {"return function(world)\nworld:at(1, 'kill', 1, 2) end", "faults.lua:2: kill has no duration"},
+      {"return function(world)\nworld:at(1, 'break', 1) end", "break wants the two hosts of the connection"},
+      {"return function(world)\nworld:at(1, 'kill', { 0, 1 }) end", "kill wants one host"},
+  }));
+  const std::string file = search.folder.write("faults.lua", text).string();
+  const Finished run = search.run({"--faults", file}, {"3", "3"});
+  INFO(run.description);
+  CHECK(run.status == 2);
+  CHECK(run.err.find(message) != std::string::npos);
+}
+
+TEST_CASE("saved faults of a rehearsal give the same run") {
+  Search search;
+  const Words fixed = {"--hosts", "5", "--seed", "3", "--virtual-seconds", "300"};
+  const Words random = {"--faults", "kill=1,stall=1:100ms,partition=1:300ms,one-way=1:200ms,break=2,within=700ms",
+                        "--save-faults", "saved.lua"};
+  const Finished first = search.run(with(fixed, random), {"40", "1"});
+  INFO(first.description);
+  const Finished second = search.run(with(fixed, {"--faults", "saved.lua"}), {"40", "1"});
+  INFO(second.description);
+  CHECK(first.status == second.status);
+  CHECK(virtual_seconds(first) == virtual_seconds(second));
+  CHECK(first.err == second.err);
+}
+
+TEST_CASE("peers continue without a host whose machine has crashed") {
+  Search search;
+  const std::string file =
+      search.folder.write("crash.lua", "return function(world) world:at(0.3, 'crash', 2) end").string();
+  const Finished run = search.run({"--hosts", "4", "--faults", file}, {"40", "3"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.err.find("no heartbeat for 4 s") != std::string::npos);
+  CHECK(virtual_seconds(run) > 4);
+}
+
+TEST_CASE("a network's latency and bandwidth take virtual time") {
+  Search search;
+  const std::string sums = search.folder
+                               .write("sums.lua",
+                                      "local actor = require 'actor'\n"
+                                      "local x = actor.tensor.ones(250000)\n"
+                                      "for _ = 1, 4 do actor.collective.allreduce(x) end\n")
+                               .string();
+  search.job = sums;
+  const auto seconds = [&](const std::string& network) {
+    const Finished run = search.run({"--hosts", "2", "--seed", "1", "--compute", "0", "--network", network}, {});
+    INFO(run.description);
+    REQUIRE(run.status == 0);
+    return virtual_seconds(run);
+  };
+  const double quick = seconds("switch,latency=10us,bandwidth=unlimited");
+  CHECK(seconds("switch,latency=20ms,bandwidth=unlimited") > quick + 4 * 0.02);
+  // 1 MB for a sum of two ranks passes each host's link in each direction, 8 Mbit at 100 Mbit/s.
+  const double narrow = seconds("switch,latency=10us,bandwidth=100Mbit");
+  CHECK(narrow > 4 * 0.08);
+  CHECK(narrow < 4 * 0.17);
+  CHECK(seconds("sites:2,latency=10us,between-latency=10us,between-bandwidth=100Mbit") == Approx(narrow).epsilon(0.2));
+  CHECK(seconds("sites:1,latency=10us,between-latency=10us,between-bandwidth=100kbit") < narrow);
+}
+
+TEST_CASE("the value of --network gives the groups, the latencies and the bandwidths") {
+  const auto racks = NetworkShape::parse("racks:3,latency=exp(0.001),between-bandwidth=400Mbit");
+  REQUIRE(racks.ok());
+  CHECK(racks->groups == 3);
+  CHECK(racks->within.latency.mean() == Approx(0.001));
+  CHECK(racks->between.bandwidth == 50e6);
+  CHECK(racks->bandwidth_of(7) == Approx(1.25e9));
+  CHECK((racks->group_of(0, 7) == 0 && racks->group_of(2, 7) == 0 && racks->group_of(3, 7) == 1));
+  CHECK(racks->group_of(6, 7) == 2);
+  CHECK(racks->group_of(1, 2) == 1);  // fewer hosts than groups
+
+  const JobFolder folder;
+  const auto file = folder.write("net.json",
+                                 "{\"bandwidth\": \"unlimited\", \"shape\": \"sites:2\", \"latency\": \"20us\", "
+                                 "\"between-latency\": \"0.1+uniform(0,0.01)\", \"hosts\": {\"1\": \"8Mbit\"}}");
+  const auto sites = NetworkShape::parse(file.string());
+  REQUIRE(sites.ok());
+  CHECK(sites->groups == 2);
+  CHECK(sites->between.latency.mean() == Approx(0.105));
+  CHECK((sites->bandwidth_of(0) == 0 && sites->bandwidth_of(1) == 1e6));
+}
+
+TEST_CASE("a network that is impossible is refused by the name of its part") {
+  const JobFolder folder;
+  const auto file = [&](const std::string& name, const std::string& text) { return folder.write(name, text).string(); };
+  const std::string list = file("list.json", "[1]");
+  const std::string letter = file("letter.json", "{\"hosts\": {\"a\": \"1Gbit\"}}");
+  const std::string two = file("two.json", "{\"hosts\": {\"2\": \"1Gbit\"}}");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"rack:2", "--network: 'rack:2': knows the shapes switch, racks:N and sites:N"},
+      {"rack:2", "; did you mean racks?"},
+      {"racks:0", "--network: 'racks:0': wants a number of groups, as in racks:4"},
+      {"switch:2", "--network: 'switch:2': a switch has no groups"},
+      {"switch,latency=fast", "--network: 'latency=fast': wants a time such as 50us or 20ms, or a distribution"},
+      {"switch,bandwidth=10", "--network: 'bandwidth=10': wants a bandwidth such as 10Gbit"},
+      {"switch,bandwith=10Gbit", "; did you mean bandwidth?"},
+      {"none.json", "--network: cannot read none.json"},
+      {list, "list.json is not a JSON object"},
+      {letter, "'hosts.a': wants the number of a host"},
+  };
+  for (const auto& [text, message] : cases) {
+    CHECK_THAT(failure_of(NetworkShape::parse(text)).message, Contains(message));
+  }
+  Search search;
+  const Finished run = search.run({"--hosts", "2", "--network", two}, {"1", "1"});
+  CHECK(run.err.find("two.json names host 2, but the hosts are 0 to 1") != std::string::npos);
+}
+
+TEST_CASE("flags of a search that are wrong are refused by name") {
+  Search search;
+  const auto& [flags, message] = GENERATE(table<Words, std::string>({
+      {{"--seeds", "7:3"}, "--seeds wants A:B, the first and the last"},
+      {{"--seeds", "x"}, "--seeds wants A:B"},
+      {{"--seeds", "1:9", "-j", "0"}, "wants a number of processes from 1 to 1024"},
+      {{"--seeds", "1:9", "--codes", "ok"}, "--codes wants exit codes, as in 0,3"},
+      {{"--shrink"}, "-j, --codes and --shrink belong to --seeds A:B"},
+  }));
+  const Finished run = search.run(flags, {"1", "1"});
+  INFO(run.description);
+  CHECK(run.status == 2);
+  CHECK(run.err.find(message) != std::string::npos);
+}
