@@ -39,7 +39,7 @@ int world_at(lua_State* L) {
   const double at = seconds_at(L, 2, "the time of a fault");
   const char* const kind = luaL_checkstring(L, 3);
   const bool several = lua_istable(L, 4);
-  const size_t count = several ? lua_objlen(L, 4) : 1;
+  const size_t count = several ? lua_objlen(L, 4) : lua_isnoneornil(L, 4) ? 0 : 1;
   for (size_t i = 1; i <= count; ++i) {
     if (several) lua_rawgeti(L, 4, static_cast<int>(i));
     (void)host_at(L, several ? -1 : 4, world);

@@ -24,12 +24,14 @@
 #include "host/rehearsal/hosts.hpp"
 #include "host/rehearsal/memory_network.hpp"
 #include "host/rehearsal/scheduler.hpp"
+#include "host/sim/work_times.hpp"
 
 namespace actorhost {
 
 namespace {
 
 constexpr int kOutOfTime = 98;
+constexpr uint32_t kMostJoins = 1000;  // at a time
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kCanUseFibres = false;  // the sanitizers know the stacks of threads only
 #else
@@ -111,7 +113,8 @@ int run_host(RunOptions options, uint32_t number, uint32_t hosts, rehearsal::Mem
   if (hosts > 1) {
     const std::string count = std::to_string(hosts);
     // A host that starts again joins late, which only an elastic run permits.
-    options.placement.nnodes = options.rehearsal->faults.restart ? count + ":" + std::to_string(hosts + 1) : count;
+    options.placement.nnodes =
+        options.rehearsal->faults.adds_hosts() ? count + ":" + std::to_string(hosts + kMostJoins) : count;
     options.placement.node_rank = std::to_string(number);
     options.placement.rdzv_endpoint = rehearsal::MemoryNetwork::address_of(0) + ":17871";
   }
@@ -138,6 +141,16 @@ int rehearse(const RunOptions& options, char** arguments) {
   settings.events = flags.events;
   settings.call_seconds = flags.compute * kCall;
   compute_factor = flags.compute;
+  Scenario slow;
+  slow.nodes = flags.hosts;
+  slow.seed = settings.seed;
+  slow.stragglers = flags.stragglers;
+  WorkTimes work(slow);
+  if (slow.stragglers.share > 0) {
+    settings.slowness = [&](uint32_t host, rehearsal::Time now) {
+      return work.straggles(host, rehearsal::seconds(now - rehearsal::kStart)) ? slow.stragglers.factor : 1;
+    };
+  }
   kernel::report_work(take_time);
   const rehearsal::Faults* made = nullptr;
   const auto save_faults = [&] {
@@ -156,7 +169,7 @@ int rehearse(const RunOptions& options, char** arguments) {
   const auto run = [&](uint32_t host) { return run_host(options, host, flags.hosts, network, data); };
   rehearsal::Hosts hosts(scheduler, network, flags.hosts, run, flags.faults.restart);
   {
-    const rehearsal::Faults faults(flags.faults, scheduler, network, hosts);
+    const rehearsal::Faults faults(flags.faults, rehearsal::time_of(flags.virtual_seconds), scheduler, network, hosts);
     made = &faults;
     hosts.wait();
     save_faults();

@@ -41,6 +41,11 @@ void RehearsalFlags::add_to(CLI::App& app) {
          "factor on the virtual time of computing: 0.1 ns for an operation of a product, 0.5 ns for an element of "
          "any other operation, 10 us for an engine call (1)")
       ->type_name("FACTOR");
+  app.add_option("--straggler", straggler_,
+                 "that share of the hosts computes slower by the factor; ...@SECONDS: others after that time")
+      ->type_name("SHARE:FACTORx");
+  app.add_option("--churn", churn_, "hosts that join and hosts that die each second, as join and kill in --faults")
+      ->type_name("JOIN:LEAVE");
   app.add_option("--network", network_,
                  "switch, racks:N or sites:N, and settings: racks:4,bandwidth=10Gbit,latency=50us,"
                  "between-bandwidth=40Gbit,between-latency=0.0001+exp(0.0001); or a JSON file with the same keys "
@@ -134,6 +139,14 @@ Status RehearsalFlags::take(RunOptions& out) const {
     rehearsal.fault_file = faults_;
   } else if (!faults_.empty()) {
     AH_LET(rehearsal.faults, rehearsal::FaultSettings::parse(faults_));
+  }
+  if (!straggler_.empty()) {
+    AH_LET(rehearsal.stragglers, Stragglers::parse(straggler_));
+  }
+  if (!churn_.empty()) {
+    AH_LET(const Churn churn, Churn::parse(churn_));
+    rehearsal.faults.kinds.push_back({rehearsal::FaultKind::join, 0, churn.joins});
+    rehearsal.faults.kinds.push_back({rehearsal::FaultKind::kill, 0, churn.leaves});
   }
   if (const auto taken = take_search(rehearsal); !taken) return taken;
   if (!network_.empty()) {

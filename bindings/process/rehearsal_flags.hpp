@@ -25,8 +25,8 @@ class RehearsalFlags {
  private:
   Status take_search(RehearsalOptions& out) const;
 
-  std::string hosts_, order_, virtual_seconds_, compute_, network_, faults_, events_, save_faults_, seeds_, jobs_,
-      codes_;
+  std::string hosts_, order_, virtual_seconds_, compute_, network_, straggler_, churn_, faults_, events_, save_faults_,
+      seeds_, jobs_, codes_;
   bool shrink_ = false;
   bool threads_ = false;
 };

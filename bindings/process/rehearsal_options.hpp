@@ -7,6 +7,7 @@
 
 #include "host/rehearsal/fault_settings.hpp"
 #include "host/rehearsal/network_shape.hpp"
+#include "host/sim/scenario.hpp"
 
 namespace actorhost {
 
@@ -16,6 +17,7 @@ struct RehearsalOptions {
   double virtual_seconds = 3600;  // limit of the rehearsal
   double compute = 1;             // factor on the time of computing
   rehearsal::NetworkShape network;
+  Stragglers stragglers;  // hosts that compute slowly
   rehearsal::FaultSettings faults;
   std::string fault_file;   // in Lua, with further faults
   bool threads = false;     // tasks are threads, not fibres

@@ -10,6 +10,7 @@
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/error_text.hpp"
 #include "host/base/printable.hpp"
+#include "host/base/task_scheduler.hpp"
 
 namespace actorhost {
 
@@ -195,7 +196,10 @@ void NodeThread::warn_of_unused_flags() {
 Status NodeThread::run_script(Vm& vm) {
   const bool server = node_.role() == Role::server;
   if (server) watchdog_->begin_call("the script, which has not reached its param.run yet,", false);
+  const bool rehearsed = TaskScheduler::installed() != nullptr;
+  if (rehearsed) AH_TRY(vm.run("require('actor.rehearsal').isolate()", "=rehearsal"));
   Status ran = vm.run(shared_.job.text(), "@" + shared_.job.name());
+  if (rehearsed && ran) ran = vm.run("require('actor.rehearsal').run_checks()", "=rehearsal");
   if (context_.finished && !ran && ran.error().code == Code::aborted) ran = {};
   if (watchdog_) watchdog_->end();
   if (!server) return ran;  // a peer continues to serve its keys, which others may still request

@@ -7,6 +7,7 @@
 #include "bindings/vm/lua_support.hpp"
 #include "bindings/vm/standard_modules.hpp"
 #include "host/base/random.hpp"
+#include "host/base/task_scheduler.hpp"
 
 namespace actorhost {
 
@@ -119,6 +120,7 @@ int open_core_module(lua_State* L) {
   }
   lua_setfield(L, -2, "args");
   set_field(L, "version", std::string_view(ACTORHOST_VERSION));
+  set_field(L, "rehearsed", TaskScheduler::installed() != nullptr);
   return 1;
 }
 

@@ -13,8 +13,9 @@ namespace actorhost::rehearsal {
 namespace {
 
 constexpr std::pair<std::string_view, FaultKind> kNames[] = {
-    {"kill", FaultKind::kill},           {"crash", FaultKind::crash},     {"stall", FaultKind::stall},
-    {"partition", FaultKind::partition}, {"one-way", FaultKind::one_way}, {"break", FaultKind::broken}};
+    {"kill", FaultKind::kill},   {"crash", FaultKind::crash},         {"join", FaultKind::join},
+    {"stall", FaultKind::stall}, {"partition", FaultKind::partition}, {"one-way", FaultKind::one_way},
+    {"break", FaultKind::broken}};
 
 std::optional<double> number_in(std::string_view text) {
   const auto value = finite_number(text);
@@ -81,12 +82,12 @@ Result<FaultSettings> FaultSettings::parse(const std::string& text) {
       const auto time = time_in(value);
       if (!time || *time == 0) return wrong(part, "wants a time such as 500ms, 5s or 1min");
       if (name == "restart") out.restart = time;
-      if (name == "within") out.within = *time;
+      if (name == "within") out.within = time;
       continue;
     }
     const auto kind = kind_named(name);
     if (!kind) {
-      return wrong(part, "knows kill, crash, stall, partition, one-way, break, restart and within" +
+      return wrong(part, "knows kill, crash, join, stall, partition, one-way, break, restart and within" +
                              suggested(name, {"restart", "within"}));
     }
     AH_LET(const Each each, parse_kind(*kind, part, value));
@@ -100,21 +101,26 @@ Status FaultSettings::add(double at, const std::string& name, std::vector<uint32
   const auto kind = kind_named(name);
   if (!kind) {
     return Error{Code::bad_argument, "no fault is named '" + name +
-                                         "'; there are kill, crash, stall, partition, one-way and break" +
+                                         "'; there are kill, crash, join, stall, partition, one-way and break" +
                                          suggested(name, {})};
   }
   if (lasts && !has_duration(*kind)) return Error{Code::bad_argument, name + " has no duration"};
-  const size_t needed = *kind == FaultKind::broken ? 2 : 1;
+  const size_t needed = *kind == FaultKind::broken ? 2 : *kind == FaultKind::join ? 0 : 1;
   const bool several = *kind == FaultKind::partition || *kind == FaultKind::one_way;
   if (hosts.size() < needed || (!several && hosts.size() > needed)) {
-    return Error{Code::bad_argument, name + (needed == 2 ? " wants the two hosts of the connection"
-                                             : several   ? " wants the hosts of one part"
-                                                         : " wants one host")};
+    constexpr const char* kWants[] = {" wants no host", " wants one host", " wants the two hosts of the connection"};
+    return Error{Code::bad_argument, name + (several ? " wants the hosts of one part" : kWants[needed])};
   }
   Fault fault{time_of(at), *kind, 5 * kSecond, std::move(hosts)};
   if (lasts) fault.lasts = time_of(*lasts);
   at_times.push_back(std::move(fault));
   return {};
+}
+
+bool FaultSettings::adds_hosts() const {
+  const auto joins = [](const auto& fault) { return fault.kind == FaultKind::join; };
+  return restart || std::any_of(kinds.begin(), kinds.end(), joins) ||
+         std::any_of(at_times.begin(), at_times.end(), joins);
 }
 
 std::string line_of(const Fault& fault) {
@@ -125,7 +131,8 @@ std::string line_of(const Fault& fault) {
   if (fault.hosts.size() > 1 || fault.kind == FaultKind::partition || fault.kind == FaultKind::one_way) {
     hosts = "{ " + hosts + " }";
   }
-  std::string line = "world:at(" + text_of(fault.at) + ", \"" + std::string(name->first) + "\", " + hosts;
+  std::string line = "world:at(" + text_of(fault.at) + ", \"" + std::string(name->first) + "\"";
+  if (!hosts.empty()) line += ", " + hosts;
   if (has_duration(fault.kind)) line += ", " + text_of(fault.lasts);
   return line + ")";
 }

@@ -11,14 +11,14 @@
 
 namespace actorhost::rehearsal {
 
-enum class FaultKind : uint8_t { kill, crash, stall, partition, one_way, broken };
+enum class FaultKind : uint8_t { kill, crash, join, stall, partition, one_way, broken };
 
 struct Fault {
   Time at = 0;  // since the start
   FaultKind kind = FaultKind::kill;
   Time lasts = 5 * kSecond;
   /// The killed or stalled host, the hosts of one part of a partition, or the two ends of a broken connection. Empty:
-  /// random ones.
+  /// random ones. Not used for a host that joins.
   std::vector<uint32_t> hosts = {};
 };
 
@@ -32,8 +32,11 @@ struct FaultSettings {
   std::vector<Each> kinds;
   std::vector<Fault> at_times;       // beside the random faults
   std::optional<Time> restart = {};  // from a kill until the host starts again
-  Time within = 10 * kSecond;        // random faults begin in this time
+  /// Random faults begin in this time: by default a number of faults in 10 s, a rate of faults at any time.
+  std::optional<Time> within = {};
 
+  /// Whether hosts start during the run, which then has to be elastic.
+  bool adds_hosts() const;
   /// "kill=1/min,restart=5s,stall=2:500ms,partition=1/10s:3s,one-way=1,break=4,within=20s". A number is a count, N/TIME
   /// a mean rate, and what follows a colon the duration (5s). Times end with us, ms, s or min. Code::bad_argument.
   static Result<FaultSettings> parse(const std::string& text);

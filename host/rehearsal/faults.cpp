@@ -7,12 +7,18 @@
 
 namespace actorhost::rehearsal {
 
-Faults::Faults(const FaultSettings& settings, Scheduler& scheduler, MemoryNetwork& network, Hosts& hosts)
+namespace {
+
+constexpr double kMostOfARate = 1e6;  // expected number of faults
+
+}  // namespace
+
+Faults::Faults(const FaultSettings& settings, Time end, Scheduler& scheduler, MemoryNetwork& network, Hosts& hosts)
     : scheduler_(scheduler),
       network_(network),
       hosts_(hosts),
       random_(scheduler.random(UINT64_MAX)),
-      plan_(plan(settings)),
+      plan_(plan(settings, end)),
       task_([this] { serve(); }) {}
 
 Faults::~Faults() {
@@ -27,13 +33,15 @@ std::string Faults::file() const {
   return text + "end\n";
 }
 
-std::vector<Fault> Faults::plan(const FaultSettings& settings) {
+std::vector<Fault> Faults::plan(const FaultSettings& settings, Time end) {
   std::vector<Fault> out = settings.at_times;
   for (const FaultSettings::Each& each : settings.kinds) {
-    for (uint32_t i = 0; i < each.count; ++i) out.push_back({random_.below(settings.within), each.kind, each.lasts});
+    for (uint32_t i = 0; i < each.count; ++i) {
+      out.push_back({random_.below(settings.within.value_or(10 * kSecond)), each.kind, each.lasts});
+    }
     if (each.per_second == 0) continue;
-    const double end = seconds(settings.within);
-    for (double at = random_.exponential(1 / each.per_second); at < end;
+    const double latest = std::min(seconds(settings.within.value_or(end)), kMostOfARate / each.per_second);
+    for (double at = random_.exponential(1 / each.per_second); at < latest;
          at += random_.exponential(1 / each.per_second)) {
       out.push_back({time_of(at), each.kind, each.lasts});
     }
@@ -47,12 +55,13 @@ void Faults::serve() {
     while (!ending_ && scheduler_.time() < kStart + fault.at) scheduler_.park_until(this, kStart + fault.at);
     if (ending_) return;
     if (fault.hosts.empty()) choose_hosts(fault);
-    if (!fault.hosts.empty() && make(fault)) made_.push_back(fault);
+    if (make(fault)) made_.push_back(fault);
   }
 }
 
 /// Chooses the hosts of a random fault among the running hosts; leaves `hosts` empty if there are too few.
 void Faults::choose_hosts(Fault& fault) {
+  if (fault.kind == FaultKind::join) return;
   const std::vector<uint32_t> running = hosts_.running();
   if (fault.kind == FaultKind::broken) {
     if (const auto ends = network_.random_connection(random_)) fault.hosts = {ends->first, ends->second};
@@ -70,8 +79,9 @@ void Faults::choose_hosts(Fault& fault) {
 
 /// Returns false if the fault is not possible now.
 bool Faults::make(const Fault& fault) {
+  if (fault.hosts.empty() && fault.kind != FaultKind::join) return false;
   const std::vector<uint32_t> running = hosts_.running();
-  const uint32_t host = fault.hosts.front();
+  const uint32_t host = fault.hosts.empty() ? 0 : fault.hosts.front();
   const bool runs = std::find(running.begin(), running.end(), host) != running.end();
   const std::string lasts = std::to_string(seconds(fault.lasts)) + " s";
   std::string names;
@@ -83,6 +93,10 @@ bool Faults::make(const Fault& fault) {
       if (!runs || running.size() < 2) return false;
       hosts_.kill(host, fault.kind == FaultKind::crash);
       text = (fault.kind == FaultKind::crash ? "crashed host " : "killed host ") + names;
+      break;
+    case FaultKind::join:
+      if (running.empty()) return false;
+      text = "started host " + std::to_string(hosts_.add());
       break;
     case FaultKind::stall:
       if (!runs) return false;

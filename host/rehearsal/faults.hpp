@@ -17,9 +17,9 @@ namespace actorhost::rehearsal {
 
 class Faults : private NonCopyable {
  public:
-  /// Starts the task of the faults. At least one host stays alive. The random faults do not change the order of other
-  /// events.
-  Faults(const FaultSettings& settings, Scheduler& scheduler, MemoryNetwork& network, Hosts& hosts);
+  /// Starts the task of the faults, which begin before `end`. At least one host stays alive. The random faults do not
+  /// change the order of other events.
+  Faults(const FaultSettings& settings, Time end, Scheduler& scheduler, MemoryNetwork& network, Hosts& hosts);
   /// Ends the faults.
   ~Faults();
 
@@ -27,7 +27,7 @@ class Faults : private NonCopyable {
   std::string file() const;
 
  private:
-  std::vector<Fault> plan(const FaultSettings& settings);
+  std::vector<Fault> plan(const FaultSettings& settings, Time end);
   void serve();
   void choose_hosts(Fault& fault);
   bool make(const Fault& fault);

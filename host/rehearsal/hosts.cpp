@@ -7,8 +7,14 @@ namespace actorhost::rehearsal {
 
 Hosts::Hosts(Scheduler& scheduler, MemoryNetwork& network, uint32_t count, std::function<int(uint32_t host)> run,
              std::optional<Time> restart)
-    : scheduler_(scheduler), network_(network), run_(std::move(run)), restart_(restart), hosts_(count) {
-  for (uint32_t i = 0; i < count; ++i) hosts_[i].supervisor = Task([this, i] { supervise(i); });
+    : scheduler_(scheduler), network_(network), run_(std::move(run)), restart_(restart) {
+  for (uint32_t i = 0; i < count; ++i) (void)add();
+}
+
+uint32_t Hosts::add() {
+  const auto number = static_cast<uint32_t>(hosts_.size());
+  hosts_.emplace_back().supervisor = Task([this, number] { supervise(number); });
+  return number;
 }
 
 void Hosts::supervise(uint32_t number) {
@@ -28,7 +34,7 @@ void Hosts::supervise(uint32_t number) {
 }
 
 void Hosts::wait() {
-  for (Host& host : hosts_) host.supervisor.join();
+  for (size_t i = 0; i < hosts_.size(); ++i) hosts_[i].supervisor.join();  // hosts may be added meanwhile
 }
 
 void Hosts::kill(uint32_t host, bool crash) {

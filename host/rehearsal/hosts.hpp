@@ -3,6 +3,7 @@
 // no host.
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -21,6 +22,8 @@ class Hosts : private NonCopyable {
   Hosts(Scheduler& scheduler, MemoryNetwork& network, uint32_t count, std::function<int(uint32_t host)> run,
         std::optional<Time> restart);
 
+  /// Starts a further host; returns its number.
+  uint32_t add();
   /// Blocks until all hosts have ended.
   void wait();
   /// Kills a host as SIGKILL does, or as a loss of power with `crash`. It must be running.
@@ -43,7 +46,7 @@ class Hosts : private NonCopyable {
   MemoryNetwork& network_;
   const std::function<int(uint32_t)> run_;
   const std::optional<Time> restart_;
-  std::vector<Host> hosts_;
+  std::deque<Host> hosts_;
 };
 
 }  // namespace actorhost::rehearsal

@@ -3,6 +3,7 @@
 // link to the switch of its group, and each group has a link to the other groups. A link carries its bytes one after
 // the other, in both directions at once. Plain values.
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -30,8 +31,10 @@ struct NetworkShape {
   /// "hosts": {"3": "100Mbit"}. Code::bad_argument; Code::io without the file.
   static Result<NetworkShape> parse(const std::string& text);
 
-  /// The group of a host in a rehearsal of `hosts` hosts.
-  uint32_t group_of(uint32_t host, uint32_t hosts) const { return groups < hosts ? host * groups / hosts : host; }
+  /// The group of a host in a rehearsal that starts with `hosts` hosts. Hosts that join are in the last group.
+  uint32_t group_of(uint32_t host, uint32_t hosts) const {
+    return std::min(groups < hosts ? host * groups / hosts : host, groups - 1);
+  }
   double bandwidth_of(uint32_t host) const;
 };
 

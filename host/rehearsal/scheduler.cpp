@@ -318,7 +318,9 @@ void Scheduler::yield() {
   switch_away();
 }
 
-void Scheduler::compute(double seconds) noexcept { current_->owed += seconds; }
+void Scheduler::compute(double seconds) noexcept {
+  current_->owed += settings_.slowness ? seconds * settings_.slowness(current_->host, time_) : seconds;
+}
 
 void Scheduler::pay() {
   const double owed = std::exchange(current_->owed, 0.0) + settings_.call_seconds;

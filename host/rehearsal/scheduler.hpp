@@ -25,8 +25,10 @@ namespace actorhost::rehearsal {
 struct SchedulerSettings {
   uint64_t seed = 1;
   bool fibres = true;
-  Time clock_cost = 2'000;              // passes at each read of a clock, so that a task that polls the clock ends
-  double call_seconds = 0;              // time of an engine call
+  Time clock_cost = 2'000;  // passes at each read of a clock, so that a task that polls the clock ends
+  double call_seconds = 0;  // time of an engine call
+  /// The factor on the time of computing of a host at a time; without it 1.
+  std::function<double(uint32_t host, Time now)> slowness = {};
   Time end = kStart + 3'600 * kSecond;  // then `out_of_time` is called
   std::string events = {};              // a file for the trace as text
   /// Called once when the time is over or all tasks wait without a deadline. The process must end in it.

@@ -2,6 +2,7 @@
 --- between and inside engine calls, never in the middle of other Lua code.
 local check = require("actor.check")
 local node = require("actor.c.node")
+local rehearsal = require("actor.rehearsal")
 local rounds = require("actor.console.rounds")
 
 local M = {}
@@ -35,6 +36,7 @@ function M.deliver()
   if change then
     for _, fn in ipairs(membership_callbacks) do fn(change) end
   end
+  if rehearsal.active then rehearsal.run_checks() end
   return change
 end
 

@@ -40,6 +40,7 @@ local util = require("actor.util")
 ---@field seed integer of the run, the same on every node
 ---@field on_membership fun(fn: fun(change: actor.MembershipChange)) calls `fn` when workers join or are lost; see actor.events
 ---@field on_error fun(fn: fun(message: string)) calls `fn` when the run fails; see actor.events
+---@field rehearsal actor.rehearsal
 ---@field rng fun(seed: number, stream?: number): actor.Rng a generator of random numbers
 local M = { args = core.args, version = core.version, pairs = util.pairs }
 

@@ -240,3 +240,82 @@ TEST_CASE("flags of a search that are wrong are refused by name") {
   CHECK(run.status == 2);
   CHECK(run.err.find(message) != std::string::npos);
 }
+
+TEST_CASE("checks of a job run at each step of a rehearsal, and nowhere else") {
+  Search search;
+  search.job =
+      search.folder
+          .write("checked.lua",
+                 "local actor = require 'actor'\n"
+                 "local limit = tonumber((...))\n"
+                 "local calls, x = 0, actor.tensor.ones(1)\n"
+                 "actor.rehearsal.check('few sums', function() calls = calls + 1 return x[1] < limit, x[1] end)\n"
+                 "for _ = 1, 3 do x = actor.collective.allreduce(x) end\n"
+                 "print(actor.rehearsal.active, calls >= 3)\n")
+          .string();
+  const Finished fine = search.run({"--hosts", "2"}, {"9"});
+  INFO(fine.description);
+  CHECK(fine.status == 0);
+  CHECK(fine.out == "true\ttrue\n");
+  const Finished late = search.run({"--hosts", "2"}, {"8"});  // only the last sum is too large
+  INFO(late.description);
+  CHECK(late.status == 1);
+  CHECK(late.err.find("check 'few sums' (checked.lua:4) failed: 8") != std::string::npos);
+  const Finished cluster = run_program(actorhost_binary(), {"-n", "2", search.job, "1"}, 60, search.folder.options());
+  INFO(cluster.description);
+  CHECK(cluster.status == 0);
+  CHECK(cluster.out == "false\tfalse\n");
+}
+
+TEST_CASE("a rehearsed job reads virtual clocks, and is told once of what may vary") {
+  Search search;
+  search.job = search.folder
+                   .write("clocks.lua",
+                          "local actor = require 'actor'\n"
+                          "local before, clock = os.time(), os.clock()\n"
+                          "actor.sleep(3)\n"
+                          "print(before, os.time() - before, math.floor(os.clock() - clock), os.date('!%Y-%m-%d'))\n"
+                          "local ffi = require 'ffi'\n"
+                          "ffi.cdef 'int gettimeofday(void *at, void *zone);'\n"
+                          "ffi.cdef 'int timeofday(void *at);'\n"
+                          "ffi.cdef 'int gettimeofday(void *at, void *zone);'\n")
+                   .string();
+  const Finished run = search.run({"--hosts", "2"}, {});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out == "946684801\t3\t3\t2000-01-01\n");
+  const std::string warning =
+      "ffi.cdef declares gettimeofday: two rehearsals with the same seed may differ (clocks.lua:6)";
+  CHECK(run.err.find(warning) != std::string::npos);
+  CHECK(run.err.find("may differ") == run.err.rfind("may differ"));
+}
+
+TEST_CASE("stragglers of a rehearsal compute slower") {
+  Search search;
+  search.job = search.folder
+                   .write("products.lua",
+                          "local actor = require 'actor'\n"
+                          "local a = actor.tensor.ones({ 200, 200 })\n"
+                          "for _ in actor.collective.steps { count = 5, barrier = 'bsp' } do a:matmul(a) end\n")
+                   .string();
+  const auto seconds = [&](const Words& flags) {
+    const Finished run = search.run(with({"--hosts", "4", "--network", "switch,latency=1us"}, flags), {});
+    INFO(run.description);
+    REQUIRE(run.status == 0);
+    return virtual_seconds(run);
+  };
+  const double even = seconds({});
+  CHECK(even > 5 * 2 * 200e-10 * 200 * 200);  // ten operations a nanosecond
+  CHECK(seconds({"--straggler", "0.25:10x"}) > 5 * even);
+  CHECK(seconds({"--straggler", "0:10x"}) == even);
+  CHECK(search.run({"--straggler", "2:10x"}, {}).err.find("straggler wants SHARE:FACTORx") != std::string::npos);
+}
+
+TEST_CASE("hosts join and die during a rehearsal with churn") {
+  Search search;
+  const Finished run = search.run({"--hosts", "4", "--seed", "2", "--churn", "1:0.5"}, {"150", "1"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.err.find("started host 4") != std::string::npos);
+  CHECK(run.err.find("killed host ") != std::string::npos);
+}

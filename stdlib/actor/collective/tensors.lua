@@ -6,6 +6,7 @@ local c = require("actor.c.collective")
 local tensor = require("actor.tensor")
 local base = require("actor.tensor.base")
 local calls = require("actor.collective.call")
+local rehearsal = require("actor.rehearsal")
 local new_tensor, settle, give = base.new, base.settle, base.give
 local prepare, finish, place, report_loss = calls.prepare, calls.finish, calls.place, calls.report_loss
 local checked_root, everywhere = calls.checked_root, calls.everywhere
@@ -148,6 +149,7 @@ general_allreduce = calls.together(general_allreduce)
 function M.allreduce(group, value, op, options)
   if options == nil or only_targets(options) then
     local result = new_tensor()
+    if rehearsal.active then rehearsal.run_checks() end
     local done, message, code = c.allreduce(group, counted(value, op), op, result)
     if done then
       settle()

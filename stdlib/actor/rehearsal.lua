@@ -1,0 +1,67 @@
+--- Rehearsals (`actorhost rehearse`): checks of a job that run while the job runs. On a cluster they cost nothing.
+local check = require("actor.check")
+local core = require("actor.c.core")
+
+---@class actor.rehearsal
+---@field active boolean whether this run is a rehearsal
+local M = { active = core.rehearsed }
+
+local checks = {}
+
+---Adds a check of the job. In a rehearsal each node calls `fn` before each step of an engine, before each collective and
+---at the end of its script. The run ends with an error when `fn` raises or returns nil or false. On a cluster `fn` is
+---never called.
+---@param name string for the error: "check 'weights are finite' (job.lua:12) failed"
+---@param fn fun(): any, string? a true value while all is well; or nil or false, and a message
+function M.check(name, fn)
+  check.arg(name, "string", "name", "rehearsal.check")
+  check.arg(fn, "function", "fn", "rehearsal.check")
+  if M.active then checks[#checks + 1] = { name = name, fn = fn } end
+end
+
+---Runs the checks of this node. Engines call it.
+function M.run_checks()
+  for _, each in ipairs(checks) do
+    local called, fine, message = pcall(each.fn)
+    if not called or not fine then
+      local info = debug.getinfo(each.fn, "S")
+      local why = called and message or not called and fine or nil
+      error(("check '%s' (%s:%d) failed%s"):format(each.name, info.short_src, info.linedefined,
+        why ~= nil and ": " .. tostring(why) or ""), 0)
+    end
+  end
+end
+
+-- C functions whose results depend on this machine.
+local varying = { "clock_gettime", "gettimeofday", "getrandom", "rand", "random", "time", "usleep", "nanosleep", "getpid" }
+
+local EPOCH = 946684800 -- the virtual time 0 is 2000-01-01 00:00:00 UTC
+
+---For the host: replaces the clocks of this Lua state by the virtual time, and warns once of each other source of results
+---that differ between two rehearsals.
+function M.isolate()
+  local actor, log, ffi = require("actor"), require("actor.log"), require("ffi")
+  local time, date, popen, cdef = os.time, os.date, io.popen, ffi.cdef
+  local warned = {}
+  local function warn(what)
+    if not warned[what] and actor.rank == 0 then
+      log.warn("%s: two rehearsals with the same seed may differ (%s)", what, require("actor.c.node").position())
+    end
+    warned[what] = true
+  end
+  function os.time(fields) return fields and time(fields) or EPOCH + math.floor(actor.now()) end
+  function os.clock() return actor.now() end
+  function os.date(format, at) return date(format or "%c", at or os.time()) end
+  function io.popen(...)
+    warn("io.popen runs a program of this machine")
+    return popen(...)
+  end
+  function ffi.cdef(text, ...)
+    for _, name in ipairs(varying) do
+      if type(text) == "string" and text:find("%f[%w_]" .. name .. "%s*%(") then warn("ffi.cdef declares " .. name) end
+    end
+    return cdef(text, ...)
+  end
+end
+
+return M
