@@ -108,7 +108,7 @@ TEST_CASE("rehearse --shrink finds fewer faults, hosts and steps with which the 
   CHECK(run.out.find("size.lua 200 5") == run.out.rfind("size.lua 200 5"));  // fewer steps in the second command
 }
 
-TEST_CASE("a file of faults that is wrong is refused with its line") {
+TEST_CASE("a wrong file of faults is refused with its line") {
   Search search;
   const auto& [text, message] = GENERATE(table<std::string, std::string>({
       {"return 1", "faults.lua does not return a function of the world"},
@@ -200,7 +200,7 @@ TEST_CASE("the value of --network gives the groups, the latencies and the bandwi
   CHECK((sites->bandwidth_of(0) == 0 && sites->bandwidth_of(1) == 1e6));
 }
 
-TEST_CASE("a network that is impossible is refused by the name of its part") {
+TEST_CASE("an impossible network is refused by the name of its part") {
   const JobFolder folder;
   const auto file = [&](const std::string& name, const std::string& text) { return folder.write(name, text).string(); };
   const std::string list = file("list.json", "[1]");
@@ -226,7 +226,7 @@ TEST_CASE("a network that is impossible is refused by the name of its part") {
   CHECK(run.err.find("two.json names host 2, but the hosts are 0 to 1") != std::string::npos);
 }
 
-TEST_CASE("flags of a search that are wrong are refused by name") {
+TEST_CASE("wrong flags of a search are refused by name") {
   Search search;
   const auto& [flags, message] = GENERATE(table<Words, std::string>({
       {{"--seeds", "7:3"}, "--seeds wants A:B, the first and the last"},
