@@ -109,7 +109,7 @@ local function error_of(output)
     local own = line:match("^actorhost: (.*)")
     local about = own and (own:find("^fault at") or own:find("^rehearsed"))
     if own and not about and not own:find("stopped, because", 1, true) then return own end
-    if not about and not line:find("^%s") then last = line end
+    if not about and not line:find("^%s") then last = own or line end
   end
   return last
 end

@@ -148,7 +148,7 @@ Status RehearsalFlags::take(RunOptions& out) const {
     rehearsal.faults.kinds.push_back({rehearsal::FaultKind::join, 0, churn.joins});
     rehearsal.faults.kinds.push_back({rehearsal::FaultKind::kill, 0, churn.leaves});
   }
-  if (const auto taken = take_search(rehearsal); !taken) return taken;
+  AH_TRY(take_search(rehearsal));
   if (!network_.empty()) {
     AH_LET(rehearsal.network, rehearsal::NetworkShape::parse(network_));
     const auto& own = rehearsal.network.hosts_of_own;

@@ -41,9 +41,10 @@ std::vector<Fault> Faults::plan(const FaultSettings& settings, Time end) {
     }
     if (each.per_second == 0) continue;
     const double latest = std::min(seconds(settings.within.value_or(end)), kMostOfARate / each.per_second);
-    for (double at = random_.exponential(1 / each.per_second); at < latest;
-         at += random_.exponential(1 / each.per_second)) {
+    double at = random_.exponential(1 / each.per_second);
+    while (at < latest) {
       out.push_back({time_of(at), each.kind, each.lasts});
+      at += random_.exponential(1 / each.per_second);
     }
   }
   std::stable_sort(out.begin(), out.end(), [](const Fault& a, const Fault& b) { return a.at < b.at; });
