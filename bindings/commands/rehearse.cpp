@@ -153,17 +153,19 @@ int rehearse(const RunOptions& options, char** arguments) {
   }
   kernel::report_work(take_time);
   const rehearsal::Faults* made = nullptr;
-  const auto save_faults = [&] {
-    if (made != nullptr && !flags.save_faults.empty()) save(flags.save_faults, made->file());
+  rehearsal::MessageChart chart;
+  const auto save_files = [&] {
+    if (made != nullptr && !flags.save_faults.empty()) save(flags.save_faults, rehearsal::file_of(made->made()));
+    if (made != nullptr && !flags.chart.empty()) save(flags.chart, chart.svg(made->made()));
   };
   settings.out_of_time = [&](const std::string& report) {
-    save_faults();
+    save_files();
     std::fprintf(stderr, "actorhost: the rehearsal ends: %s\n", report.c_str());
     std::fflush(nullptr);
     _exit(kOutOfTime);
   };
   rehearsal::Scheduler scheduler(settings);
-  rehearsal::MemoryNetwork network(scheduler, {flags.network, flags.hosts});
+  rehearsal::MemoryNetwork network(scheduler, {flags.network, flags.hosts, flags.chart.empty() ? nullptr : &chart});
 
   const auto data = std::make_shared<DataCache>();
   const auto run = [&](uint32_t host) { return run_host(options, host, flags.hosts, network, data); };
@@ -172,7 +174,7 @@ int rehearse(const RunOptions& options, char** arguments) {
     const rehearsal::Faults faults(flags.faults, rehearsal::time_of(flags.virtual_seconds), scheduler, network, hosts);
     made = &faults;
     hosts.wait();
-    save_faults();
+    save_files();
   }
   std::fprintf(stderr, "actorhost: rehearsed %.6f s with trace %016lx, %lu switches, %lu writes\n",
                rehearsal::seconds(scheduler.time() - rehearsal::kStart), scheduler.trace(), scheduler.switches(),

@@ -60,6 +60,8 @@ void RehearsalFlags::add_to(CLI::App& app) {
       ->type_name("SPEC|FILE");
   app.add_option(both_spellings("--save-faults"), save_faults_, "writes the faults that happened, for --faults")
       ->type_name("FILE.lua");
+  app.add_option("--chart", chart_, "draws the last 400 messages between hosts, and the faults among them")
+      ->type_name("FILE.svg");
   app.add_option(
          "--seeds", seeds_,
          "rehearses with each of these seeds in a process of its own, and prints the failures; with --seed only "
@@ -170,6 +172,7 @@ Status RehearsalFlags::take(RunOptions& out) const {
   rehearsal.threads = threads_;
   rehearsal.events = events_;
   rehearsal.save_faults = save_faults_;
+  rehearsal.chart = chart_;
   if (!out.placement.nproc_per_node) out.placement.nproc_per_node = "1";
   if (!out.threads_per_node) out.threads_per_node = 1;
   if (!out.memory) out.memory = kMemory;

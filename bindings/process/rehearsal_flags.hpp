@@ -26,7 +26,7 @@ class RehearsalFlags {
   Status take_search(RehearsalOptions& out) const;
 
   std::string hosts_, order_, virtual_seconds_, compute_, network_, straggler_, churn_, faults_, events_, save_faults_,
-      seeds_, jobs_, codes_;
+      chart_, seeds_, jobs_, codes_;
   bool shrink_ = false;
   bool threads_ = false;
 };

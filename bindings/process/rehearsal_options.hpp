@@ -23,6 +23,7 @@ struct RehearsalOptions {
   bool threads = false;     // tasks are threads, not fibres
   std::string events;       // the file for the trace as text
   std::string save_faults;  // the file for the faults that happened
+  std::string chart;        // the file for the picture of the last messages
   struct Search {
     uint64_t first = 1, last = 1;  // seeds
     uint32_t jobs = 1;             // processes at a time

@@ -56,7 +56,13 @@ size_t End::transmit(const Piece* from, size_t count) {
   if (size == 0) return 0;
   ++net.writes;
   net.scheduler.record('n', XXH3_64bits(bytes.data(), size));
-  last_arrival = std::max(last_arrival, net.arrival(host, peer_place.host, size));
+  const std::string layer = layer_of(bytes);
+  // The script and its line numbers are in messages of the cluster: a print added to a job changes no time.
+  const size_t counted = layer == "cluster" ? 0 : size;
+  last_arrival = std::max(last_arrival, net.arrival(host, peer_place.host, counted));
+  if (net.chart != nullptr) {
+    net.chart->add(host, peer_place.host, net.scheduler.time(), last_arrival, layer, size);
+  }
   in_flight += size;
   net.post(last_arrival, [self = shared_from_this(), peer, bytes = std::move(bytes)]() mutable {
     if (peer->vanished) return;  // without an acknowledgement

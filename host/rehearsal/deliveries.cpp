@@ -6,7 +6,9 @@
 namespace actorhost::rehearsal {
 
 Deliveries::Deliveries(Scheduler& of, const NetworkSettings& with)
-    : scheduler(of), settings_(with), latencies_(scheduler.random(UINT64_MAX)), task_([this] { serve(); }) {}
+    : scheduler(of), chart(with.chart), settings_(with), latencies_(scheduler.random(UINT64_MAX)), task_([this] {
+        serve();
+      }) {}
 
 Deliveries::~Deliveries() {
   ending_ = true;

@@ -14,6 +14,7 @@
 #include "host/base/non_copyable.hpp"
 #include "host/base/random.hpp"
 #include "host/base/tasks.hpp"
+#include "host/rehearsal/message_chart.hpp"
 #include "host/rehearsal/network_shape.hpp"
 #include "host/rehearsal/scheduler.hpp"
 
@@ -22,6 +23,7 @@ namespace actorhost::rehearsal {
 struct NetworkSettings {
   NetworkShape shape;
   uint32_t hosts = 1;
+  MessageChart* chart = nullptr;  // outlives the network
 };
 
 struct Deliveries : private NonCopyable {
@@ -47,6 +49,7 @@ struct Deliveries : private NonCopyable {
   Scheduler& scheduler;
   std::mutex mutex;  // guards all state of the network
   uint64_t writes = 0;
+  MessageChart* const chart;  // may be null
   std::vector<Cut> cuts;
 
  private:

@@ -137,4 +137,10 @@ std::string line_of(const Fault& fault) {
   return line + ")";
 }
 
+std::string file_of(const std::vector<Fault>& faults) {
+  std::string text = "return function(world)\n";
+  for (const Fault& fault : faults) text += "  " + line_of(fault) + "\n";
+  return text + "end\n";
+}
+
 }  // namespace actorhost::rehearsal

@@ -46,5 +46,7 @@ struct FaultSettings {
 
 /// The fault as a line of Lua in a file for --faults: `world:at(0.5, "stall", 1, 2)`.
 std::string line_of(const Fault& fault);
+/// The file for --faults.
+std::string file_of(const std::vector<Fault>& faults);
 
 }  // namespace actorhost::rehearsal

@@ -27,12 +27,6 @@ Faults::~Faults() {
   task_.join();
 }
 
-std::string Faults::file() const {
-  std::string text = "return function(world)\n";
-  for (const Fault& fault : made_) text += "  " + line_of(fault) + "\n";
-  return text + "end\n";
-}
-
 std::vector<Fault> Faults::plan(const FaultSettings& settings, Time end) {
   std::vector<Fault> out = settings.at_times;
   for (const FaultSettings::Each& each : settings.kinds) {

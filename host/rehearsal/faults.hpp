@@ -23,8 +23,8 @@ class Faults : private NonCopyable {
   /// Ends the faults.
   ~Faults();
 
-  /// The faults so far, as a file for --faults.
-  std::string file() const;
+  /// The faults so far.
+  const std::vector<Fault>& made() const noexcept { return made_; }
 
  private:
   std::vector<Fault> plan(const FaultSettings& settings, Time end);

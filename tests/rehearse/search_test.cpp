@@ -319,3 +319,36 @@ TEST_CASE("hosts join and die during a rehearsal with churn") {
   CHECK(run.err.find("started host 4") != std::string::npos);
   CHECK(run.err.find("killed host ") != std::string::npos);
 }
+
+TEST_CASE("a chart shows the last messages between hosts, and the faults among them") {
+  Search search;
+  const std::string file =
+      search.folder.write("stall.lua", "return function(world) world:at(0.9, 'stall', 1, 0.01) end").string();
+  const Finished run = search.run({"--hosts", "3", "--faults", file, "--chart", "chart.svg"}, {"20", "3"});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  const std::string chart = read_text(search.folder.path() / "chart.svg");
+  CHECK(chart.starts_with("<svg "));
+  for (const char* const text :
+       {">host 0<", ">host 2<", ": peers, ", ": overlay, ", "world:at(0.900000000, \"stall\", 1"}) {
+    CHECK_THAT(chart, Contains(text));
+  }
+  const std::regex arrow("<circle");
+  const auto arrows = std::distance(std::sregex_iterator(chart.begin(), chart.end(), arrow), std::sregex_iterator());
+  CHECK(arrows == 400);
+}
+
+TEST_CASE("a line added to a job changes neither the order of events nor their times") {
+  Search search;
+  const auto run = [&](const std::string& line) {
+    search.job = search.folder.write("size.lua", line + kSize).string();
+    const Finished ended =
+        search.run({"--hosts", "4", "--seed", "3", "--network", "switch,bandwidth=10Mbit"}, {"30", "4"});
+    INFO(ended.description);
+    REQUIRE(ended.status == 0);
+    const std::string summary = ended.err.substr(ended.err.find("rehearsed "));
+    return std::regex_replace(summary, std::regex("trace [0-9a-f]+"), "");
+  };
+  const std::string before = run("");
+  CHECK(run("io.stderr:write('a line of this job\\n') local much = 'text that makes the script longer'\n") == before);
+}
