@@ -32,13 +32,13 @@ std::optional<Place> place_of(const std::string& url, uint32_t own) {
   return Place{a == 10 ? c * 256 + d - 1 : own, static_cast<uint16_t>(port)};
 }
 
+}  // namespace
+
 struct Listening {
   std::deque<EndPtr> waiting;
   bool closed = false;
   WaitPoint changed;
 };
-
-}  // namespace
 
 struct MemoryNetwork::State : Deliveries {
   using Deliveries::Deliveries;

@@ -24,12 +24,14 @@ constexpr uint32_t kNoHost = UINT32_MAX;
 constexpr size_t kStackBytes = size_t{1} << 20;
 constexpr size_t kGuardBytes = 4096;
 
+}  // namespace
+
 /// What the C++ runtime stores of the exceptions of a thread; fibres share a thread and not their exceptions.
 struct Exceptions {
   void* caught = nullptr;
   unsigned uncaught = 0;
 };
-Exceptions& exceptions_of_thread() { return *reinterpret_cast<Exceptions*>(abi::__cxa_get_globals()); }
+static Exceptions& exceptions_of_thread() { return *reinterpret_cast<Exceptions*>(abi::__cxa_get_globals()); }
 
 /// The stack of a task. Threads and fibres have stacks of the same size in the same order, so all other memory has the
 /// same addresses: LuaJIT draws random numbers until it has found memory for machine code.
@@ -49,8 +51,6 @@ class Stack : private NonCopyable {
  private:
   char* start_;
 };
-
-}  // namespace
 
 struct Scheduler::Running {
   TaskId id = kMain;
