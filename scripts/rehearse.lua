@@ -227,8 +227,12 @@ local function main()
   end
   local began = actor.now()
   local bar = require("actor.progress").new { total = #tasks, label = "rehearse" }
-  local done = 0
+  local done, unusable = 0, nil
   run_all(tasks, function(task)
+    if task.how == "exit code 2" and not success[task.how] then -- no job, for instance: the same with each seed
+      unusable = error_of(task.output)
+      return true
+    end
     done = done + 1
     if task.failed then
       failures[#failures + 1] = task
@@ -239,6 +243,10 @@ local function main()
     bar:update(done, #failures == 0 and "no failure" or ("%d failed"):format(#failures))
   end)
   bar:finish()
+  if unusable then
+    command.err("actorhost: " .. unusable)
+    return 2
+  end
   print(("%d seeds, %d failed, %.1f s"):format(done, #failures, actor.now() - began))
   if shrinks == "shrink" and failures[1] then shrink(failures[1]) end
   return #failures == 0 and 0 or 1

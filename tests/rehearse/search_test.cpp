@@ -84,6 +84,13 @@ TEST_CASE("rehearse --seeds ends with 0 when all seeds succeed, and takes other 
   CHECK(fine.status == 0);
   CHECK(fine.out.find("4 seeds, 0 failed") != std::string::npos);
   CHECK(search.run({"--hosts", "2", "--seeds", "5:6"}, {"3", "3"}).status == 1);
+  search.job = "missing.lua";
+  const Finished none = search.run({"--seeds", "1:50"}, {});
+  INFO(none.description);
+  CHECK(none.status == 2);
+  CHECK(none.err.find("cannot read 'missing.lua'") != std::string::npos);
+  CHECK(none.out.empty());
+  search.job = (search.folder.path() / "size.lua").string();
   CHECK(search.run({"--hosts", "2", "--seeds", "5:6", "--codes", "0,1"}, {"3", "3"}).status == 0);
 }
 
