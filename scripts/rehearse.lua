@@ -125,13 +125,13 @@ Shrinking.__index = Shrinking
 -- Writes a list of faults as a file for --faults.
 local function write_faults(path, faults)
   local file = assert(io.open(path, "w"))
-  file:write("return function(world)\n", table.concat(faults), "end\n")
+  file:write("return function(world)\n", faults.before, table.concat(faults), "end\n")
   file:close()
 end
 
 function Shrinking:words(change)
   local hosts, args, faults = change.hosts or self.hosts, change.args or self.args, change.faults or self.faults
-  local words = without(without(joined({ "rehearse" }, flags), "--faults"), "--hosts")
+  local words = without(without(without(joined({ "rehearse" }, flags), "--faults"), "--churn"), "--hosts")
   if faults then words = joined(words, { "--faults", self.path }) end
   return joined(words, { "--hosts", tostring(hosts), seed_flag, tostring(self.seed), job }, args), faults
 end
@@ -154,7 +154,7 @@ function Shrinking:fewer_faults()
   while size >= 1 and #self.faults > 0 do
     local at = 1
     while at <= #self.faults do
-      local rest = {}
+      local rest = { before = self.faults.before }
       for i, fault in ipairs(self.faults) do
         if i < at or i >= at + size then rest[#rest + 1] = fault end
       end
@@ -184,11 +184,12 @@ function Shrinking:smaller_arguments()
   end
 end
 
--- The faults that a failed rehearsal had, from the file of --save-faults.
+-- The faults that a failed rehearsal had, from the file of --save-faults: a line each, and the line `before` them.
 local function faults_of(task)
-  local path, faults = os.tmpname(), {}
+  local path, faults = os.tmpname(), { before = "" }
   run_all({ { words = joined({ "rehearse", "--save-faults", path }, { unpack(task.words, 2) }) } }, function() end)
   for line in text_of(path):gmatch("[^\n]+\n") do
+    if line:find("world:restart", 1, true) then faults.before = line end
     if line:find("world:at", 1, true) then faults[#faults + 1] = line end
   end
   os.remove(path)

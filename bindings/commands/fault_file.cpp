@@ -64,8 +64,15 @@ int world_at(lua_State* L) {
   return lua_error(L);
 }
 
+/// world:restart(seconds)
+int world_restart(lua_State* L) {
+  World& world = *static_cast<World*>(lua_touserdata(L, lua_upvalueindex(1)));
+  world.faults.restart = rehearsal::time_of(seconds_at(L, 2, "the time until a killed host starts again"));
+  return 0;
+}
+
 void push_world(lua_State* L, World& world, uint64_t seed) {
-  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, 4);
   lua_pushinteger(L, static_cast<lua_Integer>(world.hosts));
   lua_setfield(L, -2, "hosts");
   lua_pushnumber(L, static_cast<lua_Number>(seed));
@@ -73,6 +80,9 @@ void push_world(lua_State* L, World& world, uint64_t seed) {
   lua_pushlightuserdata(L, &world);
   lua_pushcclosure(L, world_at, 1);
   lua_setfield(L, -2, "at");
+  lua_pushlightuserdata(L, &world);
+  lua_pushcclosure(L, world_restart, 1);
+  lua_setfield(L, -2, "restart");
 }
 
 }  // namespace

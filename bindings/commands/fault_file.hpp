@@ -1,8 +1,10 @@
 #pragma once
 // Faults of a rehearsal from a file in Lua. The file returns a function of `world`, which has `hosts` (their number),
-// `seed` and `world:at(seconds, kind, hosts [, lasts])`:
+// `seed`, `world:at(seconds, kind, hosts [, lasts])` and `world:restart(seconds)`, the time until a killed host starts
+// again:
 //
 //     return function(world)
+//       world:restart(0.3)
 //       world:at(0.5, "kill", 2)
 //       world:at(1, "partition", { 0, 1 }, 3)
 //     end

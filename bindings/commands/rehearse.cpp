@@ -155,7 +155,8 @@ int rehearse(const RunOptions& options, char** arguments) {
   const rehearsal::Faults* made = nullptr;
   rehearsal::MessageChart chart;
   const auto save_files = [&] {
-    if (made != nullptr && !flags.save_faults.empty()) save(flags.save_faults, rehearsal::file_of(made->made()));
+    if (made != nullptr && !flags.save_faults.empty())
+      save(flags.save_faults, rehearsal::file_of(made->made(), flags.faults.restart));
     if (made != nullptr && !flags.chart.empty()) save(flags.chart, chart.svg(made->made()));
   };
   settings.out_of_time = [&](const std::string& report) {

@@ -56,7 +56,7 @@ size_t End::transmit(const Piece* from, size_t count) {
   if (size == 0) return 0;
   ++net.writes;
   net.scheduler.record('n', XXH3_64bits(bytes.data(), size));
-  const std::string layer = layer_of(bytes);
+  const std::string_view layer = layer_of(bytes);
   // The script and its line numbers are in messages of the cluster: a print added to a job changes no time.
   const size_t counted = layer == "cluster" ? 0 : size;
   last_arrival = std::max(last_arrival, net.arrival(host, peer_place.host, counted));

@@ -37,15 +37,13 @@ void Deliveries::serve() {
   }
 }
 
-std::vector<Deliveries::Hop> Deliveries::path(uint32_t from, uint32_t to) const {
+std::array<Deliveries::Hop, 4> Deliveries::path(uint32_t from, uint32_t to) const {
   const NetworkShape& shape = settings_.shape;
-  std::vector<Hop> hops = {{{Lane::host_out, from}, shape.bandwidth_of(from)}};
-  if (group_of(from) != group_of(to)) {
-    hops.push_back({{Lane::group_out, group_of(from)}, shape.between.bandwidth});
-    hops.push_back({{Lane::group_in, group_of(to)}, shape.between.bandwidth});
-  }
-  hops.push_back({{Lane::host_in, to}, shape.bandwidth_of(to)});
-  return hops;
+  const double between = group_of(from) == group_of(to) ? 0 : shape.between.bandwidth;
+  return {{{{Lane::host_out, from}, shape.bandwidth_of(from)},
+           {{Lane::group_out, group_of(from)}, between},
+           {{Lane::group_in, group_of(to)}, between},
+           {{Lane::host_in, to}, shape.bandwidth_of(to)}}};
 }
 
 Time Deliveries::arrival(uint32_t from, uint32_t to, size_t bytes) {

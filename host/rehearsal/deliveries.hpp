@@ -2,6 +2,7 @@
 // What the connections of a rehearsal share: the functions that run at a virtual time, the links and the cuts.
 // MemoryNetwork owns it. Its task is of no host. No task waits with the mutex, so the mutex is never contended.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -61,7 +62,7 @@ struct Deliveries : private NonCopyable {
     std::pair<Lane, uint32_t> lane;
     double bandwidth;
   };
-  std::vector<Hop> path(uint32_t from, uint32_t to) const;
+  std::array<Hop, 4> path(uint32_t from, uint32_t to) const;  // a bandwidth of 0: without limit, or not on the path
 
   struct Event {
     Time at;

@@ -137,8 +137,9 @@ std::string line_of(const Fault& fault) {
   return line + ")";
 }
 
-std::string file_of(const std::vector<Fault>& faults) {
+std::string file_of(const std::vector<Fault>& faults, std::optional<Time> restart) {
   std::string text = "return function(world)\n";
+  if (restart) text += "  world:restart(" + text_of(*restart) + ")\n";
   for (const Fault& fault : faults) text += "  " + line_of(fault) + "\n";
   return text + "end\n";
 }

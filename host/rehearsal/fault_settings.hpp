@@ -47,6 +47,6 @@ struct FaultSettings {
 /// The fault as a line of Lua in a file for --faults: `world:at(0.5, "stall", 1, 2)`.
 std::string line_of(const Fault& fault);
 /// The file for --faults.
-std::string file_of(const std::vector<Fault>& faults);
+std::string file_of(const std::vector<Fault>& faults, std::optional<Time> restart);
 
 }  // namespace actorhost::rehearsal

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <map>
 #include <set>
-#include <utility>
 
 #include "host/wire/frame.hpp"
 
@@ -22,7 +21,7 @@ constexpr double kLabelStep = 30;  // between two times in the column
 constexpr const char* kColours[] = {"#999999", "#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd",
                                     "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#444444"};
 
-const char* colour_of(const std::string& layer) {
+const char* colour_of(std::string_view layer) {
   for (size_t i = 0; i < kKindRanges.size(); ++i) {
     if (layer == kKindRanges[i].layer) return kColours[i];
   }
@@ -38,7 +37,7 @@ void append(std::string& out, const char* format, Values... values) {
 
 }  // namespace
 
-std::string layer_of(std::string_view bytes) {
+std::string_view layer_of(std::string_view bytes) {
   uint16_t magic = 0;
   uint16_t kind = 0;
   if (bytes.size() < kHeaderBytes) return "";
@@ -51,14 +50,14 @@ std::string layer_of(std::string_view bytes) {
   return "";
 }
 
-void MessageChart::add(uint32_t from, uint32_t to, Time sent, Time arrives, std::string layer, size_t bytes) {
-  messages_.push_back({from, to, sent, arrives, bytes, std::move(layer)});
+void MessageChart::add(uint32_t from, uint32_t to, Time sent, Time arrives, std::string_view layer, size_t bytes) {
+  messages_.push_back({from, to, sent, arrives, bytes, layer});
   if (messages_.size() > kMost) messages_.pop_front();
 }
 
 std::string MessageChart::svg(const std::vector<Fault>& faults) const {
   std::set<uint32_t> hosts;
-  std::set<std::string> layers;
+  std::set<std::string_view> layers;
   std::map<Time, double> y;  // heights of times: an idle time takes a limited height
   for (const Message& message : messages_) {
     hosts.insert({message.from, message.to});
@@ -89,9 +88,9 @@ std::string MessageChart::svg(const std::vector<Fault>& faults) const {
          "font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
          std::max(width, kLeft + 110.0 * static_cast<double>(layers.size())), height + 30);
   double at = 10;
-  for (const std::string& layer : layers) {
+  for (const std::string_view layer : layers) {
     append(out, "<text x=\"%.0f\" y=\"18\" fill=\"%s\">%s</text>\n", at, colour_of(layer),
-           layer.empty() ? "handshakes, parts" : layer.c_str());
+           layer.empty() ? "handshakes, parts" : layer.data());
     at += 110;
   }
   for (const uint32_t host : hosts) {
@@ -115,7 +114,7 @@ std::string MessageChart::svg(const std::vector<Fault>& faults) const {
     append(out,
            "<g stroke=\"%s\" fill=\"%s\"><title>host %u to host %u: %s, %zu bytes, sent at %.6f s, arrives at %.6f "
            "s</title>",
-           colour, colour, message.from, message.to, message.layer.empty() ? "part" : message.layer.c_str(),
+           colour, colour, message.from, message.to, message.layer.empty() ? "part" : message.layer.data(),
            message.bytes, seconds(message.sent - kStart), seconds(message.arrives - kStart));
     append(out,
            "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/><circle cx=\"%.1f\" cy=\"%.1f\" r=\"2\"/></g>\n", x1,

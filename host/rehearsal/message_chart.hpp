@@ -16,12 +16,12 @@
 namespace actorhost::rehearsal {
 
 /// The layer of the frame that begins there; empty for a handshake, or for a further part of a frame.
-std::string layer_of(std::string_view bytes);
+std::string_view layer_of(std::string_view bytes);
 
 class MessageChart {
  public:
   /// `from` sends `bytes` of a layer at a time, and they arrive at `to`.
-  void add(uint32_t from, uint32_t to, Time sent, Time arrives, std::string layer, size_t bytes);
+  void add(uint32_t from, uint32_t to, Time sent, Time arrives, std::string_view layer, size_t bytes);
   /// The picture as SVG, with the faults since the oldest message in it.
   std::string svg(const std::vector<Fault>& faults) const;
 
@@ -33,7 +33,7 @@ class MessageChart {
     Time sent;
     Time arrives;
     size_t bytes;
-    std::string layer;
+    std::string_view layer;  // one of kKindRanges, or empty
   };
   std::deque<Message> messages_;
 };

@@ -41,7 +41,7 @@ local EPOCH = 946684800 -- the virtual time 0 is 2000-01-01 00:00:00 UTC
 ---that differ between two rehearsals.
 function M.isolate()
   local actor, log, ffi = require("actor"), require("actor.log"), require("ffi")
-  local time, date, popen, cdef = os.time, os.date, io.popen, ffi.cdef
+  local time, date, execute, popen, cdef = os.time, os.date, os.execute, io.popen, ffi.cdef
   local warned = {}
   local function warn(what)
     if not warned[what] and actor.rank == 0 then
@@ -52,6 +52,10 @@ function M.isolate()
   function os.time(fields) return fields and time(fields) or EPOCH + math.floor(actor.now()) end
   function os.clock() return actor.now() end
   function os.date(format, at) return date(format or "%c", at or os.time()) end
+  function os.execute(...)
+    warn("os.execute runs a program of this machine")
+    return execute(...)
+  end
   function io.popen(...)
     warn("io.popen runs a program of this machine")
     return popen(...)

@@ -138,7 +138,9 @@ TEST_CASE("a wrong file of faults is refused with its line") {
 TEST_CASE("saved faults of a rehearsal give the same run") {
   Search search;
   const Words fixed = {"--hosts", "5", "--seed", "3", "--virtual-seconds", "300"};
-  const Words random = {"--faults", "kill=1,stall=1:100ms,partition=1:300ms,one-way=1:200ms,break=2,within=700ms",
+  const std::string restart = GENERATE("", "restart=300ms,");
+  const Words random = {"--faults",
+                        restart + "kill=1,stall=1:100ms,partition=1:300ms,one-way=1:200ms,break=2,within=700ms",
                         "--save-faults", "saved.lua"};
   const Finished first = search.run(with(fixed, random), {"40", "1"});
   INFO(first.description);

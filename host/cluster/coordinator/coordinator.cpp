@@ -184,7 +184,8 @@ void Coordinator::succeed(const Takeover& takeover, double now) {
 /// table of this coordinator, so no process takes them for failed in between.
 void Coordinator::add_dropped(const Takeover& takeover) {
   for (const auto& [link, attach] : takeover.attached) {
-    if (processes_.find(attach.process) != nullptr || attach.self.run_id != config_.run_id) continue;
+    const bool refused = attach.self.run_id != config_.run_id || attach.process >= kAddressMask;  // by on_attach
+    if (refused || processes_.find(attach.process) != nullptr) continue;
     if (!workers_.attach(attach)) continue;
     const ProcessInfo info{attach.process, attach.self.host, attach.self.url};
     processes_.add({info, ProcessRoster::kNoLink, true, now_}, now_);
