@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "bindings/commands/line_editor.hpp"
+#include "host/base/fd.hpp"
 #include "host/base/non_copyable.hpp"
-#include "host/base/transfer.hpp"
 
 namespace actorhost {
 

@@ -15,7 +15,6 @@
 
 #include "bindings/process/child_process.hpp"
 #include "host/base/fd.hpp"
-#include "host/base/transfer.hpp"
 
 namespace actorhost {
 

@@ -1,12 +1,15 @@
 #pragma once
-// An owned file descriptor, and the error of a failed call on a file. One thread at a time.
+// An owned file descriptor, the error of a failed call on a file, and transfers of bytes by system calls. One thread at
+// a time.
 
 #include <cerrno>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "host/base/result.hpp"
@@ -43,5 +46,22 @@ class Fd {
  private:
   int fd_ = -1;
 };
+
+/// The result of `transfer` when a call moves no bytes: the end of the input.
+inline constexpr int kNoMore = ENODATA;
+
+/// Calls `io(bytes, size)`, which is read(2), pwrite(2), send(2) or the like, until all bytes are moved; repeats a call
+/// that a signal interrupts. Returns 0, the error number, or kNoMore.
+template <typename Byte, typename Io>
+int transfer(Byte* bytes, size_t size, const Io& io) {
+  while (size > 0) {
+    const ssize_t moved = io(bytes, size);
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved <= 0) return moved < 0 ? errno : kNoMore;
+    bytes += moved;
+    size -= static_cast<size_t>(moved);
+  }
+  return 0;
+}
 
 }  // namespace actorhost

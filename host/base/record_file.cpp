@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/base/transfer.hpp"
+#include "host/base/fd.hpp"
 
 namespace actorhost {
 

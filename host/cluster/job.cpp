@@ -11,7 +11,6 @@
 #include <xxhash.h>
 
 #include "host/base/fd.hpp"
-#include "host/base/transfer.hpp"
 
 namespace actorhost {
 

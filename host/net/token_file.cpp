@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "host/base/fd.hpp"
-#include "host/base/transfer.hpp"
 #include "host/net/handshake.hpp"
 
 namespace actorhost {

@@ -11,7 +11,6 @@
 
 #include "host/base/non_copyable.hpp"
 #include "host/base/printable.hpp"
-#include "host/base/utf8.hpp"
 #include "host/data/file/atomic_file.hpp"
 #include "host/data/file/decompress.hpp"
 #include "host/data/file/files.hpp"

@@ -8,7 +8,7 @@
 
 #include <utf8proc.h>
 
-#include "host/base/utf8.hpp"
+#include "host/base/printable.hpp"
 
 namespace actorhost {
 

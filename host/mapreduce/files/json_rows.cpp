@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/base/utf8.hpp"
+#include "host/base/printable.hpp"
 #include "host/data/content/text_number.hpp"
 #include "host/wire/value_bytes.hpp"
 

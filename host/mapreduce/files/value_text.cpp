@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "host/base/utf8.hpp"
+#include "host/base/printable.hpp"
 #include "host/data/content/text_number.hpp"
 #include "host/mapreduce/files/csv_rows.hpp"
 #include "host/mapreduce/rows/plain_value.hpp"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "host/base/transfer.hpp"
+#include "host/base/fd.hpp"
 #include "host/mapreduce/rows/block_packing.hpp"
 
 namespace actorhost {
