@@ -24,6 +24,7 @@
 #include "host/rehearsal/hosts.hpp"
 #include "host/rehearsal/memory_network.hpp"
 #include "host/rehearsal/scheduler.hpp"
+#include "host/rehearsal/simulated_disk.hpp"
 #include "host/sim/work_times.hpp"
 
 namespace actorhost {
@@ -168,11 +169,13 @@ int rehearse(const RunOptions& options, char** arguments) {
   rehearsal::Scheduler scheduler(settings);
   rehearsal::MemoryNetwork network(scheduler, {flags.network, flags.hosts, flags.chart.empty() ? nullptr : &chart});
 
+  rehearsal::SimulatedDisk disk(scheduler);
   const auto data = std::make_shared<DataCache>();
   const auto run = [&](uint32_t host) { return run_host(options, host, flags.hosts, network, data); };
   rehearsal::Hosts hosts(scheduler, network, flags.hosts, run, flags.faults.restart);
   {
-    const rehearsal::Faults faults(flags.faults, rehearsal::time_of(flags.virtual_seconds), scheduler, network, hosts);
+    const rehearsal::Faults faults(flags.faults, rehearsal::time_of(flags.virtual_seconds), scheduler, network, disk,
+                                   hosts);
     made = &faults;
     hosts.wait();
     save_files();

@@ -13,9 +13,9 @@ namespace actorhost::rehearsal {
 namespace {
 
 constexpr std::pair<std::string_view, FaultKind> kNames[] = {
-    {"kill", FaultKind::kill},   {"crash", FaultKind::crash},         {"join", FaultKind::join},
-    {"stall", FaultKind::stall}, {"partition", FaultKind::partition}, {"one-way", FaultKind::one_way},
-    {"break", FaultKind::broken}};
+    {"kill", FaultKind::kill},    {"crash", FaultKind::crash},         {"join", FaultKind::join},
+    {"stall", FaultKind::stall},  {"partition", FaultKind::partition}, {"one-way", FaultKind::one_way},
+    {"break", FaultKind::broken}, {"disk-full", FaultKind::disk_full}, {"disk-error", FaultKind::disk_error}};
 
 std::optional<double> number_in(std::string_view text) {
   const auto value = finite_number(text);
@@ -29,7 +29,8 @@ std::optional<FaultKind> kind_named(std::string_view name) {
 }
 
 bool has_duration(FaultKind kind) {
-  return kind == FaultKind::stall || kind == FaultKind::partition || kind == FaultKind::one_way;
+  return kind == FaultKind::stall || kind == FaultKind::partition || kind == FaultKind::one_way ||
+         kind == FaultKind::disk_full;
 }
 
 /// "; did you mean stall?" for the name of a fault or another word.
@@ -48,7 +49,7 @@ Result<FaultSettings::Each> parse_kind(FaultKind kind, std::string_view part, st
   if (const size_t colon = value.find(':'); colon != std::string_view::npos) {
     const auto lasts = time_in(value.substr(colon + 1));
     if (!lasts || !has_duration(kind)) {
-      return wrong(part, "only stall, partition and one-way have a duration, as in stall=2:500ms");
+      return wrong(part, "only stall, partition, one-way and disk-full have a duration, as in stall=2:500ms");
     }
     out.lasts = *lasts;
     value = value.substr(0, colon);
@@ -87,8 +88,9 @@ Result<FaultSettings> FaultSettings::parse(const std::string& text) {
     }
     const auto kind = kind_named(name);
     if (!kind) {
-      return wrong(part, "knows kill, crash, join, stall, partition, one-way, break, restart and within" +
-                             suggested(name, {"restart", "within"}));
+      return wrong(
+          part, "knows kill, crash, join, stall, partition, one-way, break, disk-full, disk-error, restart and within" +
+                    suggested(name, {"restart", "within"}));
     }
     AH_LET(const Each each, parse_kind(*kind, part, value));
     out.kinds.push_back(each);
@@ -100,9 +102,10 @@ Status FaultSettings::add(double at, const std::string& name, std::vector<uint32
                           std::optional<double> lasts) {
   const auto kind = kind_named(name);
   if (!kind) {
-    return Error{Code::bad_argument, "no fault is named '" + name +
-                                         "'; there are kill, crash, join, stall, partition, one-way and break" +
-                                         suggested(name, {})};
+    return Error{Code::bad_argument,
+                 "no fault is named '" + name +
+                     "'; there are kill, crash, join, stall, partition, one-way, break, disk-full and disk-error" +
+                     suggested(name, {})};
   }
   if (lasts && !has_duration(*kind)) return Error{Code::bad_argument, name + " has no duration"};
   const size_t needed = *kind == FaultKind::broken ? 2 : *kind == FaultKind::join ? 0 : 1;

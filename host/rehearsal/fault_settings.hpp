@@ -11,13 +11,13 @@
 
 namespace actorhost::rehearsal {
 
-enum class FaultKind : uint8_t { kill, crash, join, stall, partition, one_way, broken };
+enum class FaultKind : uint8_t { kill, crash, join, stall, partition, one_way, broken, disk_full, disk_error };
 
 struct Fault {
   Time at = 0;  // since the start
   FaultKind kind = FaultKind::kill;
   Time lasts = 5 * kSecond;
-  /// The killed or stalled host, the hosts of one part of a partition, or the two ends of a broken connection. Empty:
+  /// The hosts of one part of a partition, the two ends of a broken connection, or the host with another fault. Empty:
   /// random ones. Not used for a host that joins.
   std::vector<uint32_t> hosts = {};
 };

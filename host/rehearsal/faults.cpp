@@ -13,9 +13,11 @@ constexpr double kMostOfARate = 1e6;  // expected number of faults
 
 }  // namespace
 
-Faults::Faults(const FaultSettings& settings, Time end, Scheduler& scheduler, MemoryNetwork& network, Hosts& hosts)
+Faults::Faults(const FaultSettings& settings, Time end, Scheduler& scheduler, MemoryNetwork& network,
+               SimulatedDisk& disk, Hosts& hosts)
     : scheduler_(scheduler),
       network_(network),
+      disk_(disk),
       hosts_(hosts),
       random_(scheduler.random(UINT64_MAX)),
       plan_(plan(settings, end)),
@@ -62,7 +64,9 @@ void Faults::choose_hosts(Fault& fault) {
     if (const auto ends = network_.random_connection(random_)) fault.hosts = {ends->first, ends->second};
     return;
   }
-  if (running.size() < (fault.kind == FaultKind::stall ? 1U : 2U)) return;
+  const bool stays =
+      fault.kind == FaultKind::stall || fault.kind == FaultKind::disk_full || fault.kind == FaultKind::disk_error;
+  if (running.size() < (stays ? 1U : 2U)) return;
   fault.hosts = {running[random_.below(running.size())]};
   if (fault.kind != FaultKind::partition && fault.kind != FaultKind::one_way) return;
   // Each other host with a probability of a half, but never all of them.
@@ -87,6 +91,11 @@ bool Faults::make(const Fault& fault) {
     case FaultKind::crash:
       if (!runs || running.size() < 2) return false;
       hosts_.kill(host, fault.kind == FaultKind::crash);
+      if (fault.kind == FaultKind::crash) {
+        disk_.crash(host, random_);
+      } else {
+        disk_.kill(host);
+      }
       text = (fault.kind == FaultKind::crash ? "crashed host " : "killed host ") + names;
       break;
     case FaultKind::join:
@@ -109,6 +118,16 @@ bool Faults::make(const Fault& fault) {
     case FaultKind::broken:
       if (!network_.break_between(host, fault.hosts.back())) return false;
       text = "broke a connection between hosts " + std::to_string(host) + " and " + std::to_string(fault.hosts.back());
+      break;
+    case FaultKind::disk_full:
+      if (!runs) return false;
+      disk_.fill(host, scheduler_.time() + fault.lasts);
+      text = "the disk of host " + names + " is full for " + lasts;
+      break;
+    case FaultKind::disk_error:
+      if (!runs) return false;
+      disk_.fail_next(host);
+      text = "the next write of host " + names + " fails";
       break;
   }
   std::fprintf(stderr, "actorhost: fault at %.6f s: %s\n", seconds(scheduler_.time() - kStart), text.c_str());

@@ -1,6 +1,6 @@
 #pragma once
 // The faults of a rehearsal, at given times or at random times that depend on the seed: killed and stalled hosts,
-// partitions, broken connections. Each fault is a line on standard error.
+// partitions, broken connections, failing disks. Each fault is a line on standard error.
 
 #include <string>
 #include <vector>
@@ -12,6 +12,7 @@
 #include "host/rehearsal/hosts.hpp"
 #include "host/rehearsal/memory_network.hpp"
 #include "host/rehearsal/scheduler.hpp"
+#include "host/rehearsal/simulated_disk.hpp"
 
 namespace actorhost::rehearsal {
 
@@ -19,7 +20,8 @@ class Faults : private NonCopyable {
  public:
   /// Starts the task of the faults, which begin before `end`. At least one host stays alive. The random faults do not
   /// change the order of other events.
-  Faults(const FaultSettings& settings, Time end, Scheduler& scheduler, MemoryNetwork& network, Hosts& hosts);
+  Faults(const FaultSettings& settings, Time end, Scheduler& scheduler, MemoryNetwork& network, SimulatedDisk& disk,
+         Hosts& hosts);
   /// Ends the faults.
   ~Faults();
 
@@ -34,6 +36,7 @@ class Faults : private NonCopyable {
 
   Scheduler& scheduler_;
   MemoryNetwork& network_;
+  SimulatedDisk& disk_;
   Hosts& hosts_;
   Rng random_;
   std::vector<Fault> plan_;  // in the order of time

@@ -140,6 +140,8 @@ void Scheduler::record(char kind, uint64_t number) noexcept {
 
 TaskScheduler::TaskId Scheduler::spawn(std::function<void()> run) { return start(current_->host, std::move(run)); }
 
+uint32_t Scheduler::current_host() const noexcept { return current_->host; }
+
 TaskScheduler::TaskId Scheduler::spawn_on(uint32_t host, std::function<void()> run) {
   return start(host, std::move(run));
 }

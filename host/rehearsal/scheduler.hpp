@@ -54,6 +54,8 @@ class Scheduler final : public TaskScheduler {
 
   /// Simulated hosts are numbered groups of tasks. Starts a task of `host`; the tasks that it starts are of `host` too.
   TaskId spawn_on(uint32_t host, std::function<void()> run);
+  /// The host of the running task; UINT32_MAX for a task of no host.
+  uint32_t current_host() const noexcept;
   /// Ends all tasks of a host where they wait, without a chance to clean up, and the joins of these tasks. Their memory
   /// is never freed. Called by a task of no host.
   void kill(uint32_t host);

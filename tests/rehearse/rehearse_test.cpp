@@ -1,24 +1,14 @@
 // The same program, job and seed give the same run, to the bit: the order of all switches between threads, their times,
 // and all bytes on the network. ACTORHOST_TEST_SEEDS=100 sets the number of seeds, ACTORHOST_TEST_SEED the first.
 
-#include <regex>
-
 #include "host/rehearsal/fault_settings.hpp"
-#include "tests/integration/jobs.hpp"
-#include "tests/integration/process.hpp"
-#include "tests/test.hpp"
+#include "tests/rehearse/rehearsals.hpp"
 
 namespace {
 
 using rehearsal::FaultKind;
 using rehearsal::FaultSettings;
 using rehearsal::kSecond;
-
-struct Job {
-  std::string name;
-  Words words;  // flags, the job and its arguments
-  std::string hosts = "3";
-};
 
 const Words kUneven = {"--inject", "straggler=0.34:4x,delay=uniform(0,0.002)"};
 
@@ -78,38 +68,6 @@ const char* const kCounts = R"(
   end
 )";
 
-struct Run {
-  Finished ended;
-  std::string trace;
-};
-
-/// Runs jobs on three hosts with one node each. Every run has an empty folder of the same name, since hosts send each
-/// other the names of files.
-class Rehearsals {
- public:
-  Run run(const Job& job, uint64_t order, const Words& flags = {}) {
-    namespace fs = std::filesystem;
-    const fs::path work = folder_.path() / "work";
-    fs::remove_all(work);
-    fs::create_directory(work);
-    fs::create_directory_symlink(source_dir() / "tests/integration/jobs", work / "jobs");
-    const Words fixed = {"rehearse", "--hosts", job.hosts,           "-n", "1", "--order", std::to_string(order),
-                         "--seed",   "1",       "--virtual-seconds", "300"};
-    ProcessOptions options = folder_.options();
-    options.cwd = work;
-    options.env["TMPDIR"] = work.string();
-    Run run{run_program(actorhost_binary(), with(with(fixed, flags), job.words), 60, options), {}};
-    static const std::regex line("actorhost: rehearsed (.*)");
-    std::smatch found;
-    if (std::regex_search(run.ended.err, found, line)) run.trace = found[1];
-    return run;
-  }
-  std::string write(const std::string& name, std::string_view text) { return folder_.write(name, text).string(); }
-
- private:
-  JobFolder folder_;
-};
-
 /// Jobs of all engines that check their own results.
 std::vector<Job> jobs(Rehearsals& rehearsals) {
   const std::string steps = rehearsals.write("steps.lua", kSteps);
@@ -138,11 +96,6 @@ bool repeats(const Run& run) {
   const bool may_differ = run.ended.err.find("may differ") != std::string::npos;
   if (may_differ) WARN("test-skipped: the system does not permit fixed addresses and bytes");
   return !may_differ;
-}
-
-uint64_t number_of(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
 }  // namespace
@@ -221,8 +174,10 @@ TEST_CASE("rehearse refuses flags that it cannot honour, by their names") {
       {{"--tls-ca", "ca.pem"}, "--tls-ca has no meaning in a rehearsal"},
       {{"--hosts", "0"}, "--hosts wants a number of hosts from 1 to"},
       {{"--faults", "kil=1"},
-       "--faults: 'kil=1': knows kill, crash, join, stall, partition, one-way, break, restart and within"},
-      {{"--faults", "kill=1:3s"}, "--faults: 'kill=1:3s': only stall, partition and one-way have a duration"},
+       "--faults: 'kil=1': knows kill, crash, join, stall, partition, one-way, break, disk-full, disk-error, restart "
+       "and within"},
+      {{"--faults", "kill=1:3s"},
+       "--faults: 'kill=1:3s': only stall, partition, one-way and disk-full have a duration"},
       {{"--faults", "stall=x"}, "--faults: 'stall=x': wants a number of faults, or a rate"},
       {{"--faults", "kill=1,restart=3"}, "--faults: 'restart=3': wants a time"},
       {{"--virtual-seconds", "0"}, "--virtual-seconds wants a number of seconds"},

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/data/file/disk.hpp"
 #include "host/data/file/files.hpp"
 #include "host/data/file/manifest.hpp"
 
@@ -87,7 +88,7 @@ Fd lock_dir(const fs::path& dir) {
 
 /// Renames `from` to `to`. If `to` exists, the two directories exchange their names.
 Status rename_over(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) == 0) return {};
+  if (disk::rename(from.c_str(), to.c_str()) == 0) return {};
   if (errno != EEXIST && errno != ENOTEMPTY) return file_error(to, "renaming the finished directory to this", errno);
   return exchange_names(from, to);
 }

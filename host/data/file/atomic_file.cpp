@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/data/file/disk.hpp"
+
 namespace actorhost {
 
 namespace fs = std::filesystem;
@@ -123,14 +125,14 @@ Status AtomicFile::give_name() {
       return file_error(path_, "naming the finished file", errno);
     }
   }
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) return file_error(path_, "replacing", errno);
+  if (disk::rename(temporary_.c_str(), target_.c_str()) != 0) return file_error(path_, "replacing", errno);
   temporary_.clear();
   return {};
 }
 
 Status AtomicFile::commit() {
   if (target_.empty()) return fd_.close(path_);
-  if (::fsync(fd_.get()) != 0) return file_error(path_, "syncing to disk", errno);
+  AH_TRY(sync_file(fd_.get(), path_));
   AH_TRY(give_name());
   AH_TRY(fd_.close(path_));
   return sync_path(target_.parent_path());

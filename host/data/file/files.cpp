@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/base/fd.hpp"
+#include "host/data/file/disk.hpp"
 
 namespace actorhost {
 
@@ -30,13 +31,13 @@ Result<Fd> open_for_writing(const std::filesystem::path& path) {
 }
 
 Status write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::path& path) {
-  const auto write = [fd](const std::byte* at, size_t left) { return ::write(fd, at, left); };
+  const auto write = [fd](const std::byte* at, size_t left) { return disk::write(fd, at, left); };
   const int error = transfer(bytes.data(), bytes.size(), write);
   return error == 0 ? Status() : file_error(path, "writing", error);
 }
 
 Status exchange_names(const std::filesystem::path& from, const std::filesystem::path& to) {
-  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return {};
+  if (disk::rename(from.c_str(), to.c_str(), RENAME_EXCHANGE) == 0) return {};
   const bool unable = errno == EINVAL || errno == ENOSYS || errno == ENOTSUP;
   if (!unable) return file_error(to, "cannot be replaced", errno);
   return Error{Code::io, to.string() +
@@ -47,7 +48,11 @@ Status exchange_names(const std::filesystem::path& from, const std::filesystem::
 Status sync_path(const std::filesystem::path& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return file_error(path, "cannot open to sync", errno);
-  if (::fsync(fd.get()) != 0) return file_error(path, "syncing to disk", errno);
+  return sync_file(fd.get(), path);
+}
+
+Status sync_file(int fd, const std::filesystem::path& path) {
+  if (disk::sync(fd) != 0) return file_error(path, "syncing to disk", errno);
   return {};
 }
 

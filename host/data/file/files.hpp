@@ -28,7 +28,8 @@ Status write_all(int fd, std::span<const std::byte> bytes, const std::filesystem
 /// Exchanges the names `from` and `to` in one step: `to` exists at every moment. Code::io leaves both unchanged; some
 /// file systems (NFS) do not support the exchange.
 Status exchange_names(const std::filesystem::path& from, const std::filesystem::path& to);
-/// fsync of a file or a directory by path.
+/// fsync(2) of a file or a directory. The caller holds no lock that another task may want.
+Status sync_file(int fd, const std::filesystem::path& path);
 Status sync_path(const std::filesystem::path& path);
 
 }  // namespace actorhost

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/base/system_random.hpp"
+#include "host/data/file/disk.hpp"
 #include "host/data/file/files.hpp"
 
 namespace actorhost {
@@ -81,11 +82,9 @@ Status write_mark(const SaveFolder& save, const SaveFigures& figures, const fs::
 
 /// Gives the complete folder `folder` the target's name. An existing target gets the name of `folder`.
 Status move_into_place(const SaveFolder& save, const fs::path& folder) {
-  std::error_code error;
   if (!fs::exists(fs::symlink_status(save.target))) {
-    fs::rename(folder, save.target, error);
-    if (error) return Error{Code::io, save.target.string() + ": cannot get its name: " + error.message()};
-    return {};
+    if (disk::rename(folder.c_str(), save.target.c_str()) == 0) return {};
+    return file_error(save.target, "cannot get its name", errno);
   }
   if (!save.overwrite) return Error{Code::bad_argument, save.target.string() + ": exists, but did not before the save"};
   AH_TRY(check_replaceable(save.target));

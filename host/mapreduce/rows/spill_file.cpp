@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "host/base/fd.hpp"
+#include "host/data/file/disk.hpp"
 #include "host/mapreduce/rows/block_packing.hpp"
 
 namespace actorhost {
@@ -81,7 +82,7 @@ Result<SpillRef> SpillFile::append(const RowBlock& block) {
   ref.rows = block.rows;
   ref.checksum = XXH3_64bits(stored.data(), stored.size());
   ref.offset = end_.fetch_add(ref.stored_bytes, std::memory_order_relaxed);
-  if (const int error = transfer_at(file, stored.chars(), stored.size(), ref.offset, ::pwrite); error != 0) {
+  if (const int error = transfer_at(file, stored.chars(), stored.size(), ref.offset, disk::write_at); error != 0) {
     return failed("cannot write to", error);
   }
   raw_bytes_.fetch_add(ref.raw_bytes, std::memory_order_relaxed);

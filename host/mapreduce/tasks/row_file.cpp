@@ -183,7 +183,7 @@ Status RowFileSink::finish() {
   AH_TRY(write_all(file_.get(), std::as_bytes(std::span(&end, 1)), path_));
   at_ += sizeof end;
   if (path_ == "/dev/null") return {};
-  if (::fsync(file_.get()) != 0) return file_error(path_, "syncing to disk", errno);
+  AH_TRY(sync_file(file_.get(), path_));
   AH_TRY(file_.close(path_));
   name_ = std::exchange(path_, "/dev/null").filename();
   return {};

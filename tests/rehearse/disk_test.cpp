@@ -1,0 +1,126 @@
+// Simulated disks: what a run has saved before a crash, the resumed run finds. ACTORHOST_TEST_SEEDS=100 sets the number
+// of seeds, ACTORHOST_TEST_SEED the first.
+
+#include "tests/rehearse/rehearsals.hpp"
+
+namespace {
+
+/// Saves after each step. The last line of the file "saved" is the step of the newest checkpoint.
+const char* const kSaves = R"(
+  local actor = require "actor"
+  local tensor = actor.tensor
+  local keeper = actor.checkpoint.new { steps = 1, ranks = ... }
+  local state = keeper:load() or { step = 0, x = tensor.zeros(5000) }
+  if actor.rank == 0 then print("starts at " .. state.step) end
+  while state.step < 25 do
+    local sum, _, code = actor.collective.allreduce(tensor.ones(5000))
+    if code then os.exit(3) end
+    state.x, state.step = state.x + sum, state.step + 1
+    if keeper:save(state) then
+      local file = assert(io.open("saved", "w"))
+      file:write("saved at ", state.step, "\n")
+      file:close()
+    end
+  end
+  assert(state.x:min() == 75 and state.x:max() == 75, tostring(state.x))
+)";
+
+/// Three workers of a parameter server count to 60, with a checkpoint after each of their steps.
+const char* const kTrains = R"(
+  local actor = require "actor"
+  actor.param.run {
+    init = function(from)
+      print("starts at " .. from.updates)
+      return { x = actor.tensor.zeros(5000) }
+    end,
+    schedule_local = function() return { "x" } end,
+    push = function()
+      actor.sleep(0.01)
+      return { { "x", actor.tensor.ones(5000) } }
+    end,
+    pull = actor.optim.add(),
+    barrier = "bsp",
+    checkpoint = { steps = 1 },
+    stop = function(ctx) return ctx.step >= 20 end,
+  }
+  local x = actor.param.get "x"
+  assert(x:min() == 60 and x:max() == 60, tostring(x))
+)";
+
+/// Writes a checkpoint of rows, or reads the checkpoint of an earlier run.
+const char* const kRows = R"(
+  local actor = require "actor"
+  local mr = actor.mapreduce
+  local read = io.open "rows/_SUCCESS" ~= nil
+  local rows = mr.range(1, 20000):map(function(i)
+    if i % 1000 == 0 then actor.sleep(0.01) end
+    return i * 3
+  end):checkpoint("rows", { resume = true, overwrite = not read })
+  assert(rows:count() == 20000 and rows:sum() == 3 * 20000 * 20001 / 2, rows:sum())
+)";
+
+/// The number after the last `word`; 0 without it.
+uint64_t last_number(const std::string& text, const std::string& word) {
+  const size_t at = text.rfind(word);
+  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + word.size(), nullptr, 10);
+}
+
+/// The faults of the `number`-th of 50 runs: host 0 crashes at another moment in each.
+std::string crash(uint64_t number) {
+  const double at = 0.01 + 0.25 * static_cast<double>(number * 17 % 50) / 50;
+  return "return function(world) world:at(" + std::to_string(at) + ", 'crash', 0) end";
+}
+
+}  // namespace
+
+TEST_CASE("a run that resumes after a crash finds the newest checkpoint") {
+  const auto& [name, text, arguments, writes, reads] =
+      GENERATE(table<std::string, const char*, Words, std::string, std::string>({
+          {"saves.lua", kSaves, {"first"}, "--checkpoint", "--resume"},
+          {"saves.lua", kSaves, {"all"}, "--checkpoint", "--resume"},
+          {"trains.lua", kTrains, {}, "--checkpoint", "--resume"},
+          {"rows.lua", kRows, {}, "", ""},
+      }));
+  Rehearsals rehearsals;
+  const Words job = with({rehearsals.write(name, text)}, arguments);
+  const auto flags = [&](const std::string& flag) { return flag.empty() ? job : with({flag, "own"}, job); };
+  const uint64_t first = number_of("ACTORHOST_TEST_SEED", 1);
+  const uint64_t count = number_of("ACTORHOST_TEST_SEEDS", 8);
+  size_t crashes = 0;
+  for (uint64_t order = first; order < first + count; ++order) {
+    const std::string faults = rehearsals.write("faults.lua", crash(order));
+    const Run crashed = rehearsals.run({name, with({"--faults", faults}, flags(writes))}, order);
+    INFO("ACTORHOST_TEST_SEED=" << order << "\n" << crashed.ended.description);
+    CHECK((crashed.ended.status == 0 || crashed.ended.status == 3));
+    if (crashed.ended.status == 0) continue;
+    ++crashes;
+    // The saving job writes the step of its newest checkpoint to a file, the server writes it to the log.
+    const std::filesystem::path saved = rehearsals.work() / "saved";
+    const bool exists = std::filesystem::exists(saved);
+    const uint64_t newest = last_number(exists ? read_text(saved) : crashed.ended.err, " at ");
+    const Run resumed = rehearsals.run_again({name, flags(newest > 0 ? reads : writes)}, order);
+    INFO(resumed.ended.description);
+    CHECK(resumed.ended.status == 0);
+    CHECK(last_number(resumed.ended.out, "starts at ") >= newest);
+  }
+  CHECK(crashes > 0);
+}
+
+TEST_CASE("a disk that is full or fails ends a checkpoint with its cause, and the next checkpoint is complete") {
+  const auto& [fault, message] = GENERATE(table<std::string, std::string>({
+      {"'disk-full', 0, 0.03", "No space left on device"},
+      {"'disk-error', 0", "Input/output error"},
+  }));
+  Rehearsals rehearsals;
+  const std::string job = rehearsals.write("trains.lua", kTrains);
+  const std::string faults = "return function(world) world:at(0.1, " + fault + ") end";
+  const Run run =
+      rehearsals.run({"trains", {"--checkpoint", "own", "--faults", rehearsals.write("faults.lua", faults), job}}, 1);
+  INFO(run.ended.description);
+  CHECK(run.ended.status == 4);
+  CHECK(run.ended.err.find("cannot write a checkpoint: ") != std::string::npos);
+  CHECK(run.ended.err.find(message) != std::string::npos);
+  const Run resumed = rehearsals.run_again({"trains", {"--resume", "own", job}}, 1);
+  INFO(resumed.ended.description);
+  CHECK(resumed.ended.status == 0);
+}
