@@ -72,6 +72,15 @@ function M.everywhere(n, value)
   return list
 end
 
+---Ends a call whose failure the script sees: returns nil, message, code. After the loss of a rank, `actor.rank` and
+---`actor.size` change to those of the next call.
+---@param message string
+---@param code string
+function M.failed(message, code)
+  if code == "peer_lost" then events.deliver() end
+  return nil, message, code
+end
+
 local Failure = {} -- the metatable of an expected failure
 
 ---Ends an operation that `together` wraps with nil, message, code when the first argument is nil. Returns its arguments.
@@ -84,7 +93,7 @@ local function ended(worked, ...)
   if worked then return ... end
   local message, call = ..., newest
   newest = nil
-  if getmetatable(message) == Failure then return nil, message.message, message.code end
+  if getmetatable(message) == Failure then return M.failed(message.message, message.code) end
   if call and M.lacks_memory(message) then
     call.algorithm = nil -- an algorithm for another kind of call
     pcall(c.leave, call)
@@ -125,6 +134,7 @@ end
 ---@return string? message "gather: rank 2 lost", on every rank
 ---@return string? code "peer_lost"
 function M.report_loss_raw(call)
+  call.algorithm = nil -- an algorithm for another kind of call
   local result, message, code = c.barrier(call)
   call.unreported_loss = nil
   return result, message, code
@@ -157,7 +167,7 @@ function Pending:wait(options)
   if not self.ended then
     local result, message, code = c.wait(self.raw, check.timeout(options, "wait"))
     if code == "timeout" and not c.test(self.raw) then return nil, message, code end
-    self.ended = code and { nil, message, code } or { self.post(result) }
+    self.ended = code and { M.failed(message, code) } or { self.post(result) }
   end
   return self.ended[1], self.ended[2], self.ended[3]
 end
@@ -169,7 +179,7 @@ end
 ---@param message? string
 ---@param code? string
 function M.finish(call, post, result, message, code)
-  if code then return nil, message, code end
+  if code then return M.failed(message, code) end
   if call.async then return setmetatable({ raw = result, post = post }, Pending) end
   return post(result)
 end

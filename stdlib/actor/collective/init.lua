@@ -1,8 +1,9 @@
 --- Collective operations: every worker of the group makes the same calls in the same order, and gets the result that
 --- MPI would give to its rank. Mismatched calls are errors that name both ranks and both lines. When a rank is lost or
 --- a timeout expires, the call returns nil, message, code ("allreduce: rank 2 lost", "peer_lost") on all other ranks,
---- and leaves their inputs unchanged; the remaining ranks make the next call. A rank that is lost between two calls, or
---- before the first call of a job, fails the next call.
+--- and leaves their inputs unchanged; the remaining ranks make the next call. `actor.rank` and `actor.size` are then
+--- those of the remaining ranks. A rank that is lost between two calls, or before the first call of a job, fails the
+--- next call.
 local check = require("actor.check")
 local node = require("actor.c.node")
 local c = require("actor.c.collective")

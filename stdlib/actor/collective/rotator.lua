@@ -281,7 +281,7 @@ function Rotator:round(fn, options)
     return ("round %d%s of %d slices %s"):format(self.rounds + 1, until_round, self.slices, parcels.about(self.tables[1])),
       {}, {}
   end)
-  if not agreed then return nil, me, n end
+  if not agreed then return calls.failed(me, n) end
   local slices = take_slices(self)
   local sources, before = prepare(self, slices, n)
   local round = { call = util.merged(call), me = me, n = n, began = now(), visits = 0, computed = 0, waited = 0 }
@@ -291,7 +291,7 @@ function Rotator:round(fn, options)
   if worked and fine then arrive(self, slices, sources) end
   put_back(self, worked and fine and slices or before)
   if not worked then error(fine, 0) end
-  if fine == nil then return nil, message, code end
+  if fine == nil then return calls.failed(message, code) end
   if not fine then check.fail("rotator:round: %s", code) end
   self.rounds = self.rounds + times
   return true
