@@ -1,4 +1,4 @@
-// Simulated disks: what a run has saved before a crash, the resumed run finds. ACTORHOST_TEST_SEEDS=100 sets the number
+// Simulated disks: after a crash, the resumed run finds the newest checkpoint. ACTORHOST_TEST_SEEDS=100 sets the number
 // of seeds, ACTORHOST_TEST_SEED the first.
 
 #include "tests/rehearse/rehearsals.hpp"

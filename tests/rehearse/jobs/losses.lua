@@ -24,34 +24,38 @@ local function check_same(text)
 end
 
 -- Each call ends in the same way on all surviving ranks, and a result has the value of each rank of the call once.
-function jobs.collectives(algorithm)
-  local calls = {
-    function() return co.allreduce(own(), "sum", { algorithm = algorithm }) end,
-    function()
-      local list, message, code = co.allgather(own(), { list = true })
-      if not list then return nil, message, code end
-      local sum = tensor.zeros(most)
-      for r = 1, list.n do sum:add_(list[r]) end
-      return sum
-    end,
-    function()
-      local sum, message, code = co.reduce(own(), 0)
-      if code then return nil, message, code end
-      return co.broadcast(sum ~= true and sum or nil, 0)
-    end,
-    function()
-      local done, message, code = co.barrier()
-      return done and true, message, code
-    end,
-  }
+-- `kind`: of the calls; all kinds in turns without it.
+function jobs.collectives(kind, algorithm)
+  local options, calls, kinds = { algorithm = algorithm }, {}, {}
+  function calls.allreduce() return co.allreduce(own(), "sum", options) end
+  function calls.allgather()
+    local list, message, code = co.allgather(own(), { list = true, algorithm = algorithm })
+    if not list then return nil, message, code end
+    local sum = tensor.zeros(most)
+    for r = 1, list.n do sum:add_(list[r]) end
+    return sum
+  end
+  function calls.reduce()
+    local sum, message, code = co.reduce(own(), "sum", 0, options)
+    return actor.rank == 0 and sum or not code, message, code
+  end
+  function calls.broadcast()
+    local value, message, code = co.broadcast(tensor.full({ most }, actor.rank), 0, options)
+    return value and value:max() == 0, message, code
+  end
+  function calls.barrier()
+    local _, message, code = co.barrier()
+    return not code, message, code
+  end
+  for name in actor.pairs(calls) do kinds[#kinds + 1] = name end
   local ends = {}
   for i = 1, 40 do
     rest(0.02)
     local size = actor.size
-    local sum, _, code = calls[i % (algorithm and 1 or #calls) + 1]()
+    local sum, _, code = calls[kind or kinds[i % #kinds + 1]]()
     ends[i] = code or "done"
     if not code and sum ~= true then
-      assert(sum:max() <= 1 and sum:sum() == size and sum[actor.id + 1] == 1, tostring(sum))
+      assert(sum and sum:max() <= 1 and sum:sum() == size and sum[actor.id + 1] == 1, tostring(sum))
     end
   end
   check_same(table.concat(ends, " "))
@@ -59,13 +63,14 @@ end
 
 -- One holder at a time, and no request waits for a killed holder.
 function jobs.locks()
-  local lost = {}
+  local lost, name = {}, nil
+  repeat name = co.broadcast(actor.rank == 0 and os.tmpname() or nil, 0) until name
   actor.on_membership(function(change)
     for _, id in ipairs(change.lost) do lost[id] = true end
   end)
   for i = 1, 30 do
     co.lock(i % 2 == 0 and { "a", i % 3 } or { i % 3, "a" }, function()
-      local file = io.open("holder")
+      local file = io.open(name)
       local other = file and tonumber(file:read("*a"))
       if file then file:close() end
       local till = actor.now() + 10
@@ -74,11 +79,11 @@ function jobs.locks()
         actor.sleep(0.1)
         require("actor.events").deliver()
       end
-      file = assert(io.open("holder", "w"))
+      file = assert(io.open(name, "w"))
       file:write(actor.id)
       file:close()
       rest(0.02)
-      os.remove("holder")
+      os.remove(name)
     end)
   end
 end
