@@ -92,7 +92,7 @@ class NoBrokenPipe : private NonCopyable {
 /// Writes all of `text`, also to a non-blocking file (O_NONBLOCK). Returns 0 or the errno of the failure.
 int write_whole(int fd, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
+    const ssize_t written = ::write(fd, text.data(), text.size());
     if (written > 0) {
       text.remove_prefix(static_cast<size_t>(written));
     } else if (written < 0 && errno == EAGAIN) {

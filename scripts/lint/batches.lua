@@ -1,6 +1,6 @@
 -- Groups sources that can be checked as one: require("batches")(sources, flags, folder_of, limit) returns lists of at
 -- most `limit` paths. The paths of a list have the same compile flags (flags[path]; a source without flags is left out)
--- and the same folder_of(path), and their definitions do not conflict.
+-- and the same folder_of(path), and their definitions do not conflict. The tests of a list belong to one program.
 
 -- The names that a source defines for itself: a second definition in the same batch would be an error.
 local function own_names(text)
@@ -43,7 +43,8 @@ return function(sources, flags, folder_of, limit)
   for _, source in ipairs(sources) do
     local text = read(source)
     if flags[source] and not has_idle_using(text) then
-      local key, names = folder_of(source) .. "\0" .. flags[source], own_names(text)
+      local program = source:match("^tests/host/[^/]+/") or source:match("^tests/[^/]+/") or ""
+      local key, names = table.concat({ folder_of(source), program, flags[source] }, "\0"), own_names(text)
       local group = groups[key] or {}
       groups[key] = group
       local place = 1

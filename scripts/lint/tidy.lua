@@ -9,7 +9,7 @@
 -- files are checked one by one, and only those results count.
 
 local build, cache, jobs = arg[1], arg[2], tonumber(arg[3])
-local batch_limit = 16  -- files
+local batch_limit = 48  -- files
 
 package.path = arg[0]:match("^(.*/)") .. "?.lua"
 

@@ -6,14 +6,14 @@
 
 namespace {
 
-struct Outcome {
+struct FilterOutcome {
   double loss = 0;
   std::string hash;
   std::string out;
   double number(const std::string& name) const { return std::stod(line_after(out, name + ": ")); }
 };
 
-Outcome outcome(const std::string& place, const Words& words) {
+FilterOutcome outcome(const std::string& place, const Words& words) {
   const Ended run(run_at(place, JobFolder(), with({"--seed", "3"}, with(words, {})), 100));
   return {std::stod(line_after(run.out, "loss: ")), line_after(run.out, "hash: "), run.out};
 }
@@ -39,7 +39,7 @@ TEST_CASE("a job with filters reaches the same loss as without, with fewer bytes
     INFO(c.push << " and " << c.pull);
     Words words = {"jobs/filters.lua", "--push", c.push};
     if (*c.pull != '\0') words = with(words, {"--pull", c.pull});
-    const Outcome found = outcome("threads", words);
+    const FilterOutcome found = outcome("threads", words);
     CHECK(found.loss <= plain * (1 + c.tolerance) + 1e-8);
     CHECK(found.number("small") == Approx(-30));
     if (std::string(c.push) == "none") continue;
@@ -57,7 +57,7 @@ TEST_CASE("with filters one seed gives the same bits in threads, processes and h
   CAPTURE(servers);
   const Words words = {"--servers", servers,  "jobs/filters.lua", "--steps", "12",  "--wide",
                        "300000",    "--push", "topk:0.05+int8",   "--pull",  "int8"};
-  const Outcome threads = outcome("threads", words);
+  const FilterOutcome threads = outcome("threads", words);
   CHECK(threads.number("push ratio") > 35);
   CHECK(threads.number("pull ratio") > 3.9);
   CHECK(outcome("isolate", words).out == threads.out);
@@ -67,8 +67,8 @@ TEST_CASE("with filters one seed gives the same bits in threads, processes and h
 TEST_CASE("a pull in Lua receives updates after the filter") {
   const Words words = {"--servers", "2", "jobs/filters.lua", "--steps", "10", "--wide", "300000", "--push", "fp16"};
   // Both ways do the same arithmetic, except for the order of additions.
-  const Outcome native = outcome("threads", words);
-  const Outcome lua = outcome("threads", with(words, {"--pull_in_lua"}));
+  const FilterOutcome native = outcome("threads", words);
+  const FilterOutcome lua = outcome("threads", with(words, {"--pull_in_lua"}));
   CHECK(lua.loss == Approx(native.loss).epsilon(1e-4));
   CHECK(lua.number("push after") == Approx(native.number("push after")).epsilon(0.01));
 }

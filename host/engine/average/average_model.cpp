@@ -11,7 +11,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kChunkBytes = size_t{16} << 10;  // copied and checked while in the first-level cache
+constexpr size_t kStripBytes = size_t{16} << 10;  // copied and checked while in the first-level cache
 
 size_t aligned(size_t bytes) { return (bytes + kBlobAlignment - 1) / kBlobAlignment * kBlobAlignment; }
 
@@ -40,11 +40,11 @@ const T* sum_of(const std::vector<Blob>& terms, size_t at, size_t count, T* room
 /// Changes a part at byte `at` of the copy. An empty copy replaces the part.
 template <typename T>
 void change_part(Blob& part, size_t at, const AverageResult& result, const Blob& copy) {
-  alignas(kBlobAlignment) T room[kChunkBytes / sizeof(T)];
+  alignas(kBlobAlignment) T room[kStripBytes / sizeof(T)];
   auto* x = reinterpret_cast<T*>(part.data());
   const auto divisor = static_cast<T>(result.count);
-  for (size_t done = 0; done < part.size(); done += kChunkBytes) {
-    const size_t count = std::min(kChunkBytes, part.size() - done) / sizeof(T);
+  for (size_t done = 0; done < part.size(); done += kStripBytes) {
+    const size_t count = std::min(kStripBytes, part.size() - done) / sizeof(T);
     const T* sum = sum_of(result.terms, at + done, count, room);
     if (copy.empty()) {
       replace_by(x, sum, count, divisor);
@@ -64,8 +64,8 @@ size_t first_not_finite(const std::byte* bytes, size_t count) {
 /// Copies a part. Returns the first element that is not finite.
 std::optional<size_t> copy_part(const Blob& from, Dtype dtype, std::byte* copy) {
   const size_t size = dtype_size(dtype);
-  for (size_t at = 0; at < from.size(); at += kChunkBytes) {
-    const size_t bytes = std::min(kChunkBytes, from.size() - at);
+  for (size_t at = 0; at < from.size(); at += kStripBytes) {
+    const size_t bytes = std::min(kStripBytes, from.size() - at);
     std::byte* to = copy + at;
     std::memcpy(to, from.data() + at, bytes);
     if (kernel::kernels().is_finite(dtype, static_cast<int64_t>(bytes / size), to, 1)) continue;

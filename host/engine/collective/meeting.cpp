@@ -14,7 +14,7 @@ namespace actorhost {
 namespace {
 
 constexpr uint64_t kCancelled = uint64_t{1} << 31;
-constexpr size_t kChunkBytes = size_t{32} << 10;   // fits into the first-level cache
+constexpr size_t kCachedBytes = size_t{32} << 10;  // fits into the first-level cache
 constexpr size_t kSharedFrom = size_t{256} << 10;  // from this size, ranks copy a broadcast for each other
 constexpr size_t kSharedPiece = size_t{256} << 10;
 constexpr size_t kRememberedErrors = 64;
@@ -338,8 +338,8 @@ void Meeting::take_part(Round& round, uint32_t number, uint32_t me, const CallSp
     case CollectiveKind::reduce_scatter: {
       const Span mine = place.block(me);
       result.buffer = Blob::allocate(mine.size() * size);
-      for (size_t at = mine.begin; at < mine.end; at += kChunkBytes / size) {
-        combine_span(round, spec, {at, std::min(at + kChunkBytes / size, mine.end)},
+      for (size_t at = mine.begin; at < mine.end; at += kCachedBytes / size) {
+        combine_span(round, spec, {at, std::min(at + kCachedBytes / size, mine.end)},
                      result.buffer.data() + (at - mine.begin) * size);
       }
       return;
@@ -356,9 +356,9 @@ void Meeting::take_part(Round& round, uint32_t number, uint32_t me, const CallSp
   const uint32_t first = for_all ? me : spec.root;
   // A large result is computed in separate memory, so that streaming stores write all of it past the caches.
   const bool aside = spec.input.size() >= kPastCaches;
-  alignas(kBlobAlignment) std::array<std::byte, kChunkBytes> made;
-  for (size_t at = mine.begin; at < mine.end; at += kChunkBytes / size) {
-    const Span chunk{at, std::min(at + kChunkBytes / size, mine.end)};
+  alignas(kBlobAlignment) std::array<std::byte, kCachedBytes> made;
+  for (size_t at = mine.begin; at < mine.end; at += kCachedBytes / size) {
+    const Span chunk{at, std::min(at + kCachedBytes / size, mine.end)};
     std::byte* out = aside ? made.data() : round.places[first].result + at * size;
     combine_span(round, spec, chunk, out);
     for (uint32_t i = aside ? 0 : 1; i < (for_all ? ranks_ : 1); ++i) {

@@ -21,25 +21,25 @@ struct Model {
   AverageReplica replica;
 };
 
-using Copied = AverageReplica::Copied;
+using ReplicaCopied = AverageReplica::Copied;
 
 }  // namespace
 
 TEST_CASE("a copy is made at once between steps, and at the end of a running step") {
   Model model({1, 2});
   model.replica.request_copy();
-  CHECK(model.replica.copied() == Copied::yes);
+  CHECK(model.replica.copied() == ReplicaCopied::yes);
   CHECK(model.copied(1) == 2);
   model.replica.forget_copy(false);
 
   REQUIRE(model.replica.lock().ok());
   model.at(1) = 5;
   model.replica.request_copy();
-  CHECK(model.replica.copied() == Copied::no);
+  CHECK(model.replica.copied() == ReplicaCopied::no);
   model.at(1) = 6;
   REQUIRE(model.replica.unlock().ok());
   CHECK(model.wakes == 1);
-  CHECK(model.replica.copied() == Copied::yes);
+  CHECK(model.replica.copied() == ReplicaCopied::yes);
   CHECK(model.copied(1) == 6);
 }
 
@@ -71,18 +71,18 @@ TEST_CASE("a worker with long steps copies its model before the step, and serves
   REQUIRE(model.replica.lock().ok());
   model.at(0) = 9;  // in the middle of an update
   model.replica.request_copy();
-  CHECK(model.replica.copied() == Copied::yes);
+  CHECK(model.replica.copied() == ReplicaCopied::yes);
   CHECK(model.copied(0) == 1);
   model.replica.apply(Model::sum_of({6}, 2), false, 0);
   model.replica.request_copy();
-  CHECK(model.replica.copied() == Copied::refused);
+  CHECK(model.replica.copied() == ReplicaCopied::refused);
   model.replica.forget_copy(true);
   model.clock.advance(1);
   REQUIRE(model.replica.unlock().ok());
   CHECK(model.at(0) == 9 + (3.0 - 1));
   CHECK(model.replica.stats().missed == 1);
   model.replica.request_copy();
-  CHECK(model.replica.copied() == Copied::yes);
+  CHECK(model.replica.copied() == ReplicaCopied::yes);
 }
 
 TEST_CASE("a referenced copy is not overwritten") {
@@ -101,7 +101,7 @@ TEST_CASE("a model that is not finite is in no round, and its worker gets one er
                               -std::numeric_limits<double>::infinity());
   Model model({1, 2, bad});
   model.replica.request_copy();
-  CHECK(model.replica.copied() == Copied::refused);
+  CHECK(model.replica.copied() == ReplicaCopied::refused);
   CHECK(model.replica.fault() == "tensor 'w' is not finite at element 3, so it cannot be averaged");
   model.replica.forget_copy(true);
   const Status locked = model.replica.lock();
@@ -112,7 +112,7 @@ TEST_CASE("a model that is not finite is in no round, and its worker gets one er
   REQUIRE(model.replica.lock().ok());
   REQUIRE(model.replica.unlock().ok());
   model.replica.request_copy();
-  CHECK(model.replica.copied() == Copied::yes);
+  CHECK(model.replica.copied() == ReplicaCopied::yes);
 }
 
 TEST_CASE("one buffer has the tensors of both types, one type after the other") {
@@ -150,8 +150,9 @@ TEST_CASE("copies and changes from another thread never interleave with a step")
   int rounds = 0;
   while (model.replica.stats().steps < kSteps && whole) {
     model.replica.request_copy();
-    while (model.replica.copied() == Copied::no && model.replica.stats().steps < kSteps) std::this_thread::yield();
-    if (model.replica.copied() != Copied::yes) break;
+    while (model.replica.copied() == ReplicaCopied::no && model.replica.stats().steps < kSteps)
+      std::this_thread::yield();
+    if (model.replica.copied() != ReplicaCopied::yes) break;
     const Blob copy = model.replica.copy();
     const auto* values = reinterpret_cast<const double*>(copy.data());
     for (size_t i = 1; i < kElements; ++i) whole = whole && values[i] == values[0];

@@ -5,7 +5,7 @@
 
 namespace {
 
-using Entries = std::optional<std::vector<ParamEntry>>;
+using WholeEntries = std::optional<std::vector<ParamEntry>>;
 
 /// A message in three frames, one for each chunk of the tensor under this key.
 std::vector<Frame> three_frames(const char* key, uint32_t tag) {
@@ -17,7 +17,7 @@ std::vector<Frame> three_frames(const char* key, uint32_t tag) {
   return frames;
 }
 
-Result<Entries> add(MessageAssembler<NodeId>& messages, NodeId sender, Frame frame) {
+Result<WholeEntries> add(MessageAssembler<NodeId>& messages, NodeId sender, Frame frame) {
   Unpacker in(frame.meta.view());
   return messages.add(sender, frame, in, false);
 }
@@ -36,12 +36,12 @@ TEST_CASE("a message is whole with its last frame, beside messages of other send
   }
   for (const auto& [sender, frame, key] :
        {std::tuple(NodeId{5}, &a[2], "a"), std::tuple(NodeId{5}, &b[2], "b"), std::tuple(NodeId{6}, &c[2], "c")}) {
-    const Entries whole = add(messages, sender, *frame).value();
+    const WholeEntries whole = add(messages, sender, *frame).value();
     REQUIRE(whole);
     REQUIRE(whole->size() == 3);
     for (const ParamEntry& entry : *whole) CHECK(entry.key == key_of(key));
   }
-  const Entries next = add(messages, 5, three_frames("d", 3)[2]).value();
+  const WholeEntries next = add(messages, 5, three_frames("d", 3)[2]).value();
   REQUIRE(next);
   CHECK(next->size() == 1);
 }
