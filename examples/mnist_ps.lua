@@ -28,7 +28,7 @@ end
 
 print(("data: %s, %d images to train, %d to test"):format(set.source, set.train.n, set.test.n))
 local bar = actor.progress.new { total = 1, label = "training" }
-local steps, epoch, sum, count = 0, 1, 0, 0
+local steps, epoch, sum, count, began = 0, 1, 0, 0, actor.now()
 
 local summary = param.run {
   tasks = batches, -- records the merged batches: a resumed run, or a run with lost workers, deals out the rest
@@ -49,10 +49,10 @@ local summary = param.run {
     local number, values = entries[1][2], {}
     for i = 2, #entries do values[entries[i][1]] = entries[i][2] end
     net:load(values)
-    if count > 0 and batches:where(number).epoch > epoch then
+    if actor.rank == 0 and count > 0 and batches:where(number).epoch > epoch then
       local samples = math.min(2000, set.test.n)
-      print(("epoch %d: loss %.4f, accuracy on %d test images %.2f %%"):format(epoch, sum / count, samples,
-        100 * test_accuracy(samples)))
+      print(("epoch %d, %.1f s: loss %.4f, accuracy on %d test images %.2f %%"):format(epoch, actor.now() - began,
+        sum / count, samples, 100 * test_accuracy(samples)))
       sum, count = 0, 0
     end
     epoch = batches:where(number).epoch
