@@ -5,6 +5,12 @@
 
 namespace actorhost::rehearsal {
 
+namespace {
+
+constexpr int kCutOff = 3;  // exit code of a host that has lost the cluster
+
+}  // namespace
+
 Hosts::Hosts(Scheduler& scheduler, MemoryNetwork& network, uint32_t count, std::function<int(uint32_t host)> run,
              std::optional<Time> restart)
     : scheduler_(scheduler), network_(network), run_(std::move(run)), restart_(restart) {
@@ -54,10 +60,16 @@ std::vector<uint32_t> Hosts::running() const {
 
 int Hosts::code() const {
   int largest = 0;
+  bool cut_off = false;
   for (const Host& host : hosts_) {
-    if (!host.killed) largest = std::max(largest, host.code);
+    if (host.killed) continue;
+    if (host.code == kCutOff) {
+      cut_off = true;  // which must not hide the failure of another host
+    } else {
+      largest = std::max(largest, host.code);
+    }
   }
-  return largest;
+  return largest == 0 && cut_off ? kCutOff : largest;
 }
 
 }  // namespace actorhost::rehearsal

@@ -28,9 +28,9 @@ class Hosts : private NonCopyable {
   void wait();
   /// Kills a host as SIGKILL does, or as a loss of power with `crash`. It must be running.
   void kill(uint32_t host, bool crash);
-  /// The hosts whose program runs.
+  /// The hosts with a running program.
   std::vector<uint32_t> running() const;
-  /// The largest exit code of the hosts that were never killed.
+  /// The largest exit code of the hosts without a kill; 3 (the cluster is lost) only if all others are 0.
   int code() const;
 
  private:
