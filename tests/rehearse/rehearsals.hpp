@@ -41,7 +41,7 @@ class Rehearsals {
   /// Runs the job in the folder of the last run.
   Run run_again(const Job& job, uint64_t order, const Words& flags = {}) {
     const Words fixed = {"rehearse", "--hosts", job.hosts,           "-n", "1", "--order", std::to_string(order),
-                         "--seed",   "1",       "--virtual-seconds", "300"};
+                         "--seed",   "1",       "--virtual-seconds", "40"};
     ProcessOptions options = folder_.options();
     options.cwd = work_;
     options.env["TMPDIR"] = work_.string();
