@@ -23,7 +23,7 @@ size_t refused_in(const JobFolder& folder) {
 
 /// Compares the cases from `begin` to `end`, in hundredths of all, on one node and at `place`.
 void compare(int begin, int end, const std::string& place) {
-  const int all = std::stoi(number_of("ACTORHOST_RANDOM_PIPELINES", 1000));
+  const int all = std::stoi(number_of("ACTORHOST_RANDOM_PIPELINES", 500));
   const int first = all * begin / 100 + 1;
   const int cases = all * end / 100 + 1 - first;
   const std::string seed = number_of("ACTORHOST_RANDOM_SEED", 11);

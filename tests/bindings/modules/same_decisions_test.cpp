@@ -214,10 +214,10 @@ void compare(const Trial& trial, uint32_t nodes, uint64_t seed, Decisions& seen)
 Decisions compare_everywhere(const Trial& trial) {
   Decisions seen;
   for (const uint32_t nodes : {1U, 2U, 5U, 20U}) {
-    for (uint64_t seed = 1; seed <= 4; ++seed) compare(trial, nodes, seed, seen);
+    for (uint64_t seed = 1; seed <= 2; ++seed) compare(trial, nodes, seed, seen);
   }
   INFO(trial.spec);
-  CHECK(seen.passes > 500);
+  CHECK(seen.passes > 250);
   CHECK(seen.kinds.size() == 6);
   return seen;
 }
@@ -255,13 +255,13 @@ TEST_CASE("each rule of the library has the same inputs and answers in the simul
   for (const std::string& rule : rules) {
     const Decisions seen = compare_everywhere({rule, ""});
     INFO(rule);
-    CHECK((seen.holds > 100 || rule == "asp"));
+    CHECK((seen.holds > 50 || rule == "asp"));
   }
 }
 
 TEST_CASE("sticky and polled samples are the same in the simulator and in the parameter server") {
   for (const char* rule : {"pbsp:3@sticky", "pssp:2:1@poll:0.4", "sample:6:sample:2:quorum:0.5"}) {
-    CHECK(compare_everywhere({rule, ""}).holds > 100);
+    CHECK(compare_everywhere({rule, ""}).holds > 50);
   }
 }
 
@@ -270,10 +270,10 @@ TEST_CASE("a user's rule file has the same inputs and answers in the simulator a
   for (const Trial& trial : users_rules()) {
     const Decisions seen = compare_everywhere(trial);
     INFO(trial.spec);
-    CHECK(seen.holds > 100);
+    CHECK(seen.holds > 50);
     rechecks += seen.rechecks;
   }
-  CHECK(rechecks > 1000);
+  CHECK(rechecks > 500);
 }
 
 TEST_CASE("the comparison of the two engines detects another seed, another rule and a lost event") {
