@@ -59,3 +59,30 @@ TEST_CASE("peers with four replicas keep their keys when three hosts are lost at
     CHECK((run.ended.status == 0 || run.ended.status == 3));
   }
 }
+
+TEST_CASE("a loss after a failed collective fails the next collective too") {
+  Rehearsals rehearsals;
+  const std::string job = rehearsals.write("losses.lua", R"(
+    local actor = require "actor"
+    local function sum() return actor.collective.allreduce(actor.tensor.ones(1)) end
+    assert(sum()[1] == 4)
+    for size = 4, 3, -1 do
+      actor.sleep(0.1)
+      assert(actor.size == size)
+      local none, message, code = sum()
+      assert(none == nil and code == "peer_lost", "the loss is not reported")
+      assert(message == ("allreduce: rank %d lost"):format(size - 2), message)
+      assert(actor.size == size - 1)
+    end
+    assert(sum()[1] == 2)
+  )");
+  const std::string faults = rehearsals.write("faults.lua", R"(
+    return function(world)
+      world:at(0.05, "kill", 2)
+      world:at(0.15, "kill", 1)
+    end
+  )");
+  const Run run = rehearsals.run({"losses", {"--faults", faults, job}, "4"}, 1);
+  INFO(run.ended.description);
+  CHECK(run.ended.status == 0);
+}

@@ -272,7 +272,7 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
     result->place = live.group.me;
     result->places = live.group.members;
   } else if (result.error().code == Code::peer_lost) {
-    group.losses.mark_all_reported();
+    group.losses.mark_all_reported([&](NodeId id) { return !node_.newest_membership()->alive(id); });
     group.called.clear();
   }
   return result;

@@ -64,8 +64,11 @@ class LossLedger {
 
   /// An asynchronous call has failed with the loss of these members.
   void mark_reported(const std::vector<NodeId>& lost) { reported_.insert(lost.begin(), lost.end()); }
-  /// A call has failed and reported all losses.
-  void mark_all_reported() { last_.clear(); }
+  /// A call has failed and reported all losses so far: those of the members for which `lost` holds.
+  template <typename Lost>
+  void mark_all_reported(const Lost& lost) {
+    std::erase_if(last_, lost);
+  }
   /// The script knows the members `now` as the ranks of the group's next calls: the group is new, or late workers have
   /// joined.
   void admit(const std::vector<NodeId>& now, uint32_t actions) {
@@ -74,7 +77,7 @@ class LossLedger {
   }
 
  private:
-  std::vector<NodeId> last_;    // members of the last call, or of `admit`; empty: the last call reported a loss
+  std::vector<NodeId> last_;    // members of the last call, or of `admit`, without the losses that it has reported
   uint32_t actions_ = 0;        // number of actions before the last call
   std::vector<NodeId> placed_;  // set by `place`, until the next call
   std::set<NodeId> reported_;   // losses that asynchronous calls have reported since the last call
