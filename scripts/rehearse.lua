@@ -102,12 +102,14 @@ local function run_all(tasks, on_end)
   end
 end
 
--- The first error of a rehearsal, or its last line: other hosts then stop because of it.
-local function error_of(output)
+-- The first error of a rehearsal, or its last line: other hosts then stop because of it. Hosts that are cut off end
+-- with 3, and say nothing about another exit code.
+local function error_of(task)
   local last = ""
-  for line in output:gmatch("[^\n]+") do
+  for line in task.output:gmatch("[^\n]+") do
     local own = line:match("^actorhost: (.*)")
-    local about = own and (own:find("^fault at") or own:find("^rehearsed"))
+    local about = own and (own:find("^fault at") or own:find("^rehearsed")
+      or task.how ~= "exit code 3" and own:find("^host %d+: lost "))
     if own and not about and not own:find("stopped, because", 1, true) then return own end
     if not about and not line:find("^%s") then last = own or line end
   end
@@ -115,7 +117,7 @@ local function error_of(output)
 end
 
 -- How a rehearsal failed, without numbers: two failures with one description are alike.
-local function kind_of(task) return task.how .. error_of(task.output):gsub("%d+", "#") end
+local function kind_of(task) return task.how .. error_of(task):gsub("%d+", "#") end
 
 -- --- the smallest rehearsal that fails ---
 
@@ -231,14 +233,14 @@ local function main()
   local done, unusable = 0, nil
   run_all(tasks, function(task)
     if task.how == "exit code 2" and not success[task.how] then -- no job, for instance: the same with each seed
-      unusable = error_of(task.output)
+      unusable = error_of(task)
       return true
     end
     done = done + 1
     if task.failed then
       failures[#failures + 1] = task
       command.status("")
-      print(("seed %d ended with %s: %s\n    %s"):format(task.seed, task.how, error_of(task.output), command_of(task.words)))
+      print(("seed %d ended with %s: %s\n    %s"):format(task.seed, task.how, error_of(task), command_of(task.words)))
     end
     if not task.failed then task.output = nil end
     bar:update(done, #failures == 0 and "no failure" or ("%d failed"):format(#failures))
