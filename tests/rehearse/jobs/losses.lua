@@ -212,7 +212,8 @@ function jobs.rotator()
   check_same(table.concat(ends, " "))
 end
 
--- All surviving ranks end with the same model.
+-- All surviving ranks end with the same model. Its elements are equal, since all steps change them equally. A lost
+-- worker takes a part of the others' progress with it.
 function jobs.averaging(peers)
   local x = tensor.full({ 200 }, actor.id)
   local handle = actor.average.start(x, { sync_interval_ms = 5, peers = peers, deadline_ms = 200 })
@@ -224,7 +225,7 @@ function jobs.averaging(peers)
   end
   handle:abort()
   check_same(actor.hash(x))
-  assert(x:min() >= 30 and x:max() <= 30 + most, tostring(x))
+  assert(x:max() - x:min() < 1e-3 and x:min() > 0 and x:max() <= 30 + most, tostring(x))
 end
 
 local name = ...
