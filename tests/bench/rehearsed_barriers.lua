@@ -6,7 +6,7 @@ local actor = require "actor"
 
 assert(actor.size == 1, "run this job with -n 1")
 local options = actor.options {
-  seconds = 200, hosts = 20, per_host = 10, repeats = 3, work = "1+exp(1)", batch = 64, svg = "accuracy.svg",
+  seconds = 200, hosts = 20, per_host = 10, repeats = 3, work = "1+exp(1)", batch = 16, svg = "accuracy.svg",
 }
 local workers = options.hosts * options.per_host
 local program = assert(io.open("/proc/self/cmdline")):read("*a"):match("^%Z+")
