@@ -41,7 +41,8 @@ TEST_CASE("a job with random faults has its results, or ends because its host is
   const uint64_t first = number_of("ACTORHOST_TEST_SEED", 1);
   const uint64_t count = number_of("ACTORHOST_TEST_SEEDS", 3);
   for (uint64_t order = first; order < first + count; ++order) {
-    const Run run = rehearsals.run({"losses", with({"--faults", faults, kLosses}, words), hosts}, order);
+    const Run run =
+        rehearsals.run({"losses", with({"--start-timeout", "10", "--faults", faults, kLosses}, words), hosts}, order);
     INFO("ACTORHOST_TEST_SEED=" << order << "\n" << run.ended.description);
     CHECK((run.ended.status == 0 || run.ended.status == 3));
   }
@@ -53,7 +54,9 @@ TEST_CASE("peers with four replicas keep their keys when three hosts are lost at
   const uint64_t first = number_of("ACTORHOST_TEST_SEED", 1);
   const uint64_t count = number_of("ACTORHOST_TEST_SEEDS", 5);
   for (uint64_t order = first; order < first + count; ++order) {
-    const Words words = {"--replicas", "4", "--faults", "kill=2,break=1,partition=1:700ms,within=900ms", kLosses};
+    const Words words = {"--replicas", "4",        "--start-timeout",
+                         "10",         "--faults", "kill=2,break=1,partition=1:700ms,within=900ms",
+                         kLosses};
     const Run run = rehearsals.run({"losses", with(words, {"peers", "bsp"}), "5"}, order);
     INFO("ACTORHOST_TEST_SEED=" << order << "\n" << run.ended.description);
     CHECK((run.ended.status == 0 || run.ended.status == 3));
