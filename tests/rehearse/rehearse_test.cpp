@@ -134,6 +134,25 @@ TEST_CASE("a rehearsed job that never ends stops at its virtual time, and its lo
   CHECK(run.ended.err.find("rank 0: wait_event: waiting for over 10 s for rank 1") != std::string::npos);
 }
 
+// Found with examples/async_average.lua on three hosts, which did not end: no virtual time passed in such loops.
+TEST_CASE("rehearsed loops of steps that do not wait, and of polls for an event, end") {
+  Rehearsals rehearsals;
+  const std::string job = rehearsals.write("polls.lua", R"(
+    local actor = require "actor"
+    local co, x = actor.collective, actor.tensor.zeros(1000)
+    local handle = actor.average.start(x)
+    if actor.rank == 0 then
+      actor.sleep(0.1)
+      co.send_event("enough", true)
+    end
+    repeat handle:step(function() x:add_(1) end) until co.get_event "enough"
+    handle:abort()
+  )");
+  const Run run = rehearsals.run({"polls", {job}}, 1);
+  INFO(run.ended.description);
+  CHECK(run.ended.status == 0);
+}
+
 TEST_CASE("rehearse refuses flags that it cannot honour, by their names") {
   const auto& [words, message] = GENERATE(table<Words, std::string>({
       {{"--isolate"}, "--isolate has no meaning in a rehearsal: all its hosts are in this process"},

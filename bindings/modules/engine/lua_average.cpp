@@ -13,6 +13,7 @@
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/base/non_copyable.hpp"
+#include "host/base/tasks.hpp"
 
 namespace actorhost {
 
@@ -51,6 +52,7 @@ class Averaging : private NonCopyable {
     if (!locked_.empty()) {
       return Error{Code::bad_argument, "average: the lock is held already, since " + locked_};
     }
+    Task::pay_for_computing();
     AH_TRY(explained(replica_->lock()));
     locked_ = where;
     return {};

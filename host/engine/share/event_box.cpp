@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "host/base/tasks.hpp"
+
 namespace actorhost {
 
 namespace {
@@ -112,6 +114,7 @@ Event EventBox::take(uint64_t number) {
 }
 
 Result<std::optional<Event>> EventBox::get(const Filter& filter) {
+  Task::pay_for_computing();
   AH_TRY(node_.check());
   auto number = find(filter);
   if (!number) {
