@@ -33,6 +33,20 @@ bool has_duration(FaultKind kind) {
          kind == FaultKind::disk_full;
 }
 
+/// "kill, crash, join" for the kinds that `fits` accepts.
+template <typename Fits>
+std::string names_of(const Fits& fits) {
+  std::string names;
+  for (const auto& [name, kind] : kNames) {
+    if (fits(kind)) names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  return names;
+}
+
+std::string names_of_all() {
+  return names_of([](FaultKind) { return true; });
+}
+
 /// "; did you mean stall?" for the name of a fault or another word.
 std::string suggested(std::string_view name, std::vector<std::string> known) {
   for (const auto& each : kNames) known.emplace_back(each.first);
@@ -49,7 +63,7 @@ Result<FaultSettings::Each> parse_kind(FaultKind kind, std::string_view part, st
   if (const size_t colon = value.find(':'); colon != std::string_view::npos) {
     const auto lasts = time_in(value.substr(colon + 1));
     if (!lasts || !has_duration(kind)) {
-      return wrong(part, "only stall, partition, one-way and disk-full have a duration, as in stall=2:500ms");
+      return wrong(part, "only these kinds have a duration, as in stall=2:500ms: " + names_of(has_duration));
     }
     out.lasts = *lasts;
     value = value.substr(0, colon);
@@ -88,9 +102,7 @@ Result<FaultSettings> FaultSettings::parse(const std::string& text) {
     }
     const auto kind = kind_named(name);
     if (!kind) {
-      return wrong(
-          part, "knows kill, crash, join, stall, partition, one-way, break, disk-full, disk-error, restart and within" +
-                    suggested(name, {"restart", "within"}));
+      return wrong(part, "knows " + names_of_all() + ", restart and within" + suggested(name, {"restart", "within"}));
     }
     AH_LET(const Each each, parse_kind(*kind, part, value));
     out.kinds.push_back(each);
@@ -103,9 +115,7 @@ Status FaultSettings::add(double at, const std::string& name, std::vector<uint32
   const auto kind = kind_named(name);
   if (!kind) {
     return Error{Code::bad_argument,
-                 "no fault is named '" + name +
-                     "'; there are kill, crash, join, stall, partition, one-way, break, disk-full and disk-error" +
-                     suggested(name, {})};
+                 "no fault is named '" + name + "'; there are " + names_of_all() + suggested(name, {})};
   }
   if (lasts && !has_duration(*kind)) return Error{Code::bad_argument, name + " has no duration"};
   const size_t needed = *kind == FaultKind::broken ? 2 : *kind == FaultKind::join ? 0 : 1;
