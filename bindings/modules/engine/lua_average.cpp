@@ -288,6 +288,7 @@ int rest(lua_State* L) {
 
 /// stats(handle) -> table
 int average_stats(lua_State* L) {
+  Task::pay_for_computing();
   const AverageReplica::Stats stats = averaging_at(L, 1).stats();
   lua_createtable(L, 0, 10);
   const auto rounds = static_cast<double>(stats.rounds);

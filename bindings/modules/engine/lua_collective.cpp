@@ -15,6 +15,7 @@
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"
+#include "host/base/tasks.hpp"
 #include "host/engine/collective/collectives.hpp"
 
 namespace actorhost {
@@ -157,6 +158,7 @@ Pending& pending_at(lua_State* L) { return *object_at<Pending>(L, 1, kPending); 
 
 /// test(pending) -> whether wait would return at once
 int test(lua_State* L) {
+  Task::pay_for_computing();
   const Pending& pending = pending_at(L);
   if (!pending.call->done()) expect(L, NodeContext::of(L).node.port().poll());
   return push(L, pending.call->done());
