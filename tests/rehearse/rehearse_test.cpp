@@ -135,18 +135,22 @@ TEST_CASE("a rehearsed job that never ends stops at its virtual time, and its lo
 }
 
 // Found with examples/async_average.lua on three hosts, which did not end: no virtual time passed in such loops.
-TEST_CASE("rehearsed loops of steps that do not wait, and of polls for an event, end") {
+TEST_CASE("rehearsed loops of engine calls that do not wait end") {
   Rehearsals rehearsals;
   const std::string job = rehearsals.write("polls.lua", R"(
     local actor = require "actor"
     local co, x = actor.collective, actor.tensor.zeros(1000)
-    local handle = actor.average.start(x)
+    local handle = actor.average.start(x, { sync_interval_ms = 10 })
     if actor.rank == 0 then
       actor.sleep(0.1)
       co.send_event("enough", true)
     end
     repeat handle:step(function() x:add_(1) end) until co.get_event "enough"
+    local rounds = handle:stats().rounds
+    while handle:stats().rounds == rounds do end
     handle:abort()
+    local sum = co.allreduce(x, "sum", { async = true })
+    repeat until sum:test()
   )");
   const Run run = rehearsals.run({"polls", {job}}, 1);
   INFO(run.ended.description);
@@ -165,7 +169,8 @@ TEST_CASE("rehearse refuses flags that it cannot honour, by their names") {
        "--faults: 'kil=1': knows kill, crash, join, stall, partition, one-way, break, disk-full, disk-error, restart "
        "and within"},
       {{"--faults", "kill=1:3s"},
-       "--faults: 'kill=1:3s': only stall, partition, one-way and disk-full have a duration"},
+       "--faults: 'kill=1:3s': only these kinds have a duration, as in stall=2:500ms: stall, partition, one-way, "
+       "disk-full"},
       {{"--faults", "stall=x"}, "--faults: 'stall=x': wants a number of faults, or a rate"},
       {{"--faults", "kill=1,restart=3"}, "--faults: 'restart=3': wants a time"},
       {{"--virtual-seconds", "0"}, "--virtual-seconds wants a number of seconds"},
