@@ -102,8 +102,8 @@ local function run_all(tasks, on_end)
   end
 end
 
--- The first error of a rehearsal, or its last line: other hosts then stop because of it. Hosts that are cut off end
--- with 3, and say nothing about another exit code.
+-- The first error of a rehearsal, or its last line: other hosts then stop because of it. The message of a host that has
+-- lost the cluster explains the exit code 3 only.
 local function error_of(task)
   local last = ""
   for line in task.output:gmatch("[^\n]+") do
