@@ -93,16 +93,18 @@ Result<FaultSettings> FaultSettings::parse(const std::string& text) {
     const size_t equals = std::min(part.find('='), part.size());
     const std::string_view name = part.substr(0, equals);
     const std::string_view value = part.substr(std::min(equals + 1, part.size()));
-    if (name == "restart" || name == "within") {
+    if (name == "restart" || name == "within" || name == "after") {
       const auto time = time_in(value);
       if (!time || *time == 0) return wrong(part, "wants a time such as 500ms, 5s or 1min");
       if (name == "restart") out.restart = time;
       if (name == "within") out.within = time;
+      if (name == "after") out.after = *time;
       continue;
     }
     const auto kind = kind_named(name);
     if (!kind) {
-      return wrong(part, "knows " + names_of_all() + ", restart and within" + suggested(name, {"restart", "within"}));
+      return wrong(part, "knows " + names_of_all() + ", restart, after and within" +
+                             suggested(name, {"restart", "after", "within"}));
     }
     AH_LET(const Each each, parse_kind(*kind, part, value));
     out.kinds.push_back(each);

@@ -32,12 +32,14 @@ struct FaultSettings {
   std::vector<Each> kinds;
   std::vector<Fault> at_times;       // beside the random faults
   std::optional<Time> restart = {};  // from a kill until the host starts again
-  /// Random faults begin in this time: by default a number of faults in 10 s, a rate of faults at any time.
+  /// Random faults begin in this time after `after`: by default a number of faults in 10 s, a rate of faults at any
+  /// time.
   std::optional<Time> within = {};
+  Time after = 0;
 
   /// Whether hosts start during the run, which then has to be elastic.
   bool adds_hosts() const;
-  /// "kill=1/min,restart=5s,stall=2:500ms,partition=1/10s:3s,one-way=1,break=4,within=20s". A number is a count, N/TIME
+  /// "kill=1/min,restart=5s,stall=2:500ms,partition=1/10s:3s,break=4,after=1s,within=20s". A number is a count, N/TIME
   /// a mean rate, and what follows a colon the duration (5s). Times end with us, ms, s or min. Code::bad_argument.
   static Result<FaultSettings> parse(const std::string& text);
   /// Adds a fault of a file: its time and duration in seconds; no duration for kinds without one. Code::bad_argument.

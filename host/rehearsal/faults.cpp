@@ -33,13 +33,15 @@ std::vector<Fault> Faults::plan(const FaultSettings& settings, Time end) {
   std::vector<Fault> out = settings.at_times;
   for (const FaultSettings::Each& each : settings.kinds) {
     for (uint32_t i = 0; i < each.count; ++i) {
-      out.push_back({random_.below(settings.within.value_or(10 * kSecond)), each.kind, each.lasts});
+      const Time at = settings.after + random_.below(settings.within.value_or(10 * kSecond));
+      out.push_back({at, each.kind, each.lasts});
     }
     if (each.per_second == 0) continue;
     const double latest = std::min(seconds(settings.within.value_or(end)), kMostOfARate / each.per_second);
+    const double after = seconds(settings.after);
     double at = random_.exponential(1 / each.per_second);
     while (at < latest) {
-      out.push_back({time_of(at), each.kind, each.lasts});
+      out.push_back({time_of(after + at), each.kind, each.lasts});
       at += random_.exponential(1 / each.per_second);
     }
   }

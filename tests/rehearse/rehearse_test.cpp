@@ -166,8 +166,8 @@ TEST_CASE("rehearse refuses flags that it cannot honour, by their names") {
       {{"--tls-ca", "ca.pem"}, "--tls-ca has no meaning in a rehearsal"},
       {{"--hosts", "0"}, "--hosts wants a number of hosts from 1 to"},
       {{"--faults", "kil=1"},
-       "--faults: 'kil=1': knows kill, crash, join, stall, partition, one-way, break, disk-full, disk-error, restart "
-       "and within"},
+       "--faults: 'kil=1': knows kill, crash, join, stall, partition, one-way, break, disk-full, disk-error, restart, "
+       "after and within"},
       {{"--faults", "kill=1:3s"},
        "--faults: 'kill=1:3s': only these kinds have a duration, as in stall=2:500ms: stall, partition, one-way, "
        "disk-full"},
@@ -200,7 +200,8 @@ TEST_CASE("faults of a rehearsal happen at the same times on threads and on fibr
 }
 
 TEST_CASE("the value of --faults gives counts, rates, durations and times") {
-  const auto read = FaultSettings::parse("kill=1/min,restart=5s,stall=2:500ms,one-way=3/500ms:min,break=4,within=20s");
+  const auto read =
+      FaultSettings::parse("kill=1/min,restart=5s,stall=2:500ms,one-way=3/500ms:min,break=4,after=1s,within=20s");
   REQUIRE(read.ok());
   REQUIRE(read->kinds.size() == 4);
   CHECK(read->kinds[0].per_second == Approx(1.0 / 60));
@@ -208,5 +209,5 @@ TEST_CASE("the value of --faults gives counts, rates, durations and times") {
   CHECK((read->kinds[2].per_second == Approx(6) && read->kinds[2].lasts == 60 * kSecond));
   CHECK((read->kinds[3].kind == FaultKind::broken && read->kinds[3].count == 4));
   CHECK(read->restart == 5 * kSecond);
-  CHECK(read->within == 20 * kSecond);
+  CHECK((read->after == kSecond && read->within == 20 * kSecond));
 }
