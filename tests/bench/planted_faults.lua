@@ -1,5 +1,5 @@
 -- Tests the search for faults: plants twelve faults one after another in the C++ sources, rebuilds the program, and
--- searches with tests/rehearse/jobs/losses.lua until a seed fails. Prints one line for each fault: its name, the first
+-- searches with tests/integration/jobs/losses.lua until a seed fails. Prints one line for each fault: its name, the first
 -- failed seed, the error, and the seconds of the search. Exit code 1 when a fault is not found within 1,000 seeds.
 -- Run it in the root of the tree, with a built build/release and without uncommitted changes in host/.
 --
@@ -11,7 +11,7 @@
 package.path = "tests/bench/?.lua;" .. package.path
 local now = require "monotonic"
 
-local job, most_seeds, block = "tests/rehearse/jobs/losses.lua", 1000, 20
+local job, most_seeds, block = "tests/integration/jobs/losses.lua", 1000, 20
 
 -- `old` occurs exactly once in the file, and `new` replaces it. `hosts`, `mix` and `words` are those of the rehearsals.
 local faults = {

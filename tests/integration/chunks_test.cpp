@@ -215,9 +215,7 @@ TEST_CASE("a chunk is interrupted in any endless loop: in the script, a module, 
 // ACTORHOST_TEST_KILLS sets the number of interruptions, ACTORHOST_TEST_SEED the seed.
 TEST_CASE("chunks for all nodes end when interrupted at any moment, and the scripts wait for the next chunks") {
   if (!kLoopsGetSignals) return;
-  const char* count = std::getenv("ACTORHOST_TEST_KILLS");
-  const char* seed = std::getenv("ACTORHOST_TEST_SEED");
-  std::mt19937 random(seed != nullptr ? static_cast<unsigned>(std::atoi(seed)) : 1);
+  std::mt19937 random(static_cast<unsigned>(number_of("ACTORHOST_TEST_SEED", 1)));
   const std::vector<std::string> chunks = {
       "while true do end",
       "while true do actor.collective.barrier() end",
@@ -231,7 +229,7 @@ TEST_CASE("chunks for all nodes end when interrupted at any moment, and the scri
     INFO(run.describe());
     REQUIRE(observer.wait_for([](const json& state) { return state["run"].value("console", false); }));
     REQUIRE(observer.run(job_text("console_train.lua"), "spmd").ok);
-    for (int i = 0; i < (count != nullptr ? std::atoi(count) : 20); ++i) {
+    for (uint64_t i = 0; i < number_of("ACTORHOST_TEST_KILLS", 20); ++i) {
       const std::string& source = chunks[random() % chunks.size()];
       const auto after = static_cast<unsigned>(random() % 4000);
       INFO("interruption " << i << " after " << after << " us of " << source);
@@ -252,9 +250,7 @@ TEST_CASE("chunks for all nodes end when interrupted at any moment, and the scri
 
 // ACTORHOST_TEST_KILLS sets the number of runs, ACTORHOST_TEST_SEED the seed.
 TEST_CASE("a node killed during a chunk for all nodes ends the chunk, and the other nodes continue") {
-  const char* count = std::getenv("ACTORHOST_TEST_KILLS");
-  const char* seed = std::getenv("ACTORHOST_TEST_SEED");
-  std::mt19937 random(seed != nullptr ? static_cast<unsigned>(std::atoi(seed)) : 1);
+  std::mt19937 random(static_cast<unsigned>(number_of("ACTORHOST_TEST_SEED", 1)));
   const std::vector<std::string> chunks = {
       "for i = 1, 1e9 do actor.collective.allreduce(tensor.full({ 2 }, 1), 'sum') end",
       "for i = 1, 1e9 do if not actor.collective.barrier() then error('lost') end end",
@@ -262,7 +258,7 @@ TEST_CASE("a node killed during a chunk for all nodes ends the chunk, and the ot
       "train(0.002, 300)",
       "if actor.rank == 1 then error('fails') end actor.collective.barrier()",
   };
-  for (int i = 0; i < (count != nullptr ? std::atoi(count) : 3); ++i) {
+  for (uint64_t i = 0; i < number_of("ACTORHOST_TEST_KILLS", 3); ++i) {
     const std::string& source = chunks[random() % chunks.size()];
     const auto victim = static_cast<unsigned>(1 + random() % 4);
     const auto after = static_cast<unsigned>(random() % 100000);

@@ -9,10 +9,7 @@ namespace {
 
 const std::string kPeerJob = "jobs/coordinator_loss.lua";
 
-size_t rounds_of_loss() {
-  const char* times = std::getenv("ACTORHOST_TEST_KILLS");
-  return times == nullptr ? 1 : std::strtoull(times, nullptr, 10);
-}
+size_t rounds_of_loss() { return number_of("ACTORHOST_TEST_KILLS", 1); }
 
 /// Whether the newest line of each worker of a host lists exactly these workers.
 bool sees_only(const Process& host, size_t workers, const std::string& seen) {

@@ -132,27 +132,42 @@ const Words& places() {
 
 namespace {
 
+/// The number of seeds of a rehearsal.
+uint64_t number_of_seeds() { return number_of("ACTORHOST_TEST_SEEDS", 3); }
+
 struct Place {
   explicit Place(const std::string& text)
       : kind(text.substr(0, text.find(':'))), count(text.size() > kind.size() ? text.substr(kind.size() + 1) : "3") {}
-  /// The flags of threads or processes.
+  /// The words in front of a job on one machine.
   Words flags() const {
     if (kind == "threads") return {"-n", count};
     if (kind == "isolate") return {"-n", count, "--isolate"};
+    if (kind == "rehearsal") {
+      return {"rehearse",          "--hosts", hosts(),           "-n", nodes(), "--seeds", seeds(), "-j", "1",
+              "--virtual-seconds", "40",      "--start-timeout", "10"};
+    }
     throw std::runtime_error("there is no place '" + kind + "'");
   }
+  std::string hosts() const { return count.substr(0, count.find('x')); }
+  /// The nodes of each host.
+  std::string nodes() const { return hosts() == count ? "1" : count.substr(hosts().size() + 1); }
   std::string kind;
   std::string count;
+
+ private:
+  static std::string seeds() {
+    const uint64_t first = number_of("ACTORHOST_TEST_SEED", 1);
+    return std::to_string(first) + ":" + std::to_string(first + number_of_seeds() - 1);
+  }
 };
 
 }  // namespace
 
 Finished run_at(const std::string& place, const JobFolder& folder, const Words& words, double seconds) {
   const Place at(place);
+  if (at.kind == "rehearsal") seconds *= std::max(1.0, static_cast<double>(number_of_seeds()) / 3);
   if (at.kind != "hosts") return folder.run(with(at.flags(), words), seconds);
-  const size_t times = at.count.find('x');
-  const std::string nodes = times < at.count.size() ? at.count.substr(times + 1) : "1";
-  Hosts hosts(folder, std::stoul(at.count), with({"-n", nodes}, words));
+  Hosts hosts(folder, std::stoul(at.hosts()), with({"-n", at.nodes()}, words));
   Finished all;
   for (const int code : hosts.wait(seconds)) {
     if (!all.status || *all.status == 0) all.status = code;
@@ -240,10 +255,12 @@ Finished run_mapreduce(const JobFolder& folder, const std::string& job, const Wo
   return folder.run(with({"-n", "2", "job.lua"}, words));
 }
 
-std::string any_seed() {
-  const char* given = std::getenv("ACTORHOST_TEST_SEED");
-  return given != nullptr ? given : std::to_string(std::random_device{}());
+uint64_t number_of(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
+
+std::string any_seed() { return std::to_string(number_of("ACTORHOST_TEST_SEED", std::random_device{}())); }
 
 std::string model_file(const std::string& name) { return (source_dir() / "examples/models" / name).string(); }
 

@@ -99,7 +99,8 @@ class Hosts {
 const Words& places();
 /// Runs the job there to its end; `words` are flags and the job. "threads:N" and "isolate:N" have N workers, "hosts:N"
 /// has N hosts of one worker, "hosts:NxM" of M workers. The status is that of the first host that did not exit with 0,
-/// and the output is that of all hosts.
+/// and the output is that of all hosts. "rehearsal:N" and "rehearsal:NxM" rehearse the job on such hosts with several
+/// seeds.
 Finished run_at(const std::string& place, const JobFolder& folder, const Words& words, double seconds = 30);
 
 /// The same in threads or processes, and kills the process that logs "NAME in process NUMBER.".
@@ -144,6 +145,8 @@ double now();
 /// The process id in "NAME in process NUMBER.", which `run` must print within 20 seconds; otherwise the test fails.
 pid_t process_of(Process& run, const std::string& name);
 
+/// The number in a variable of the environment.
+uint64_t number_of(const char* variable, uint64_t otherwise);
 /// A seed for a run: ACTORHOST_TEST_SEED, or a new seed each time.
 std::string any_seed();
 /// The path of a file of examples/models.

@@ -9,10 +9,7 @@
 
 namespace {
 
-size_t kills() {
-  const char* times = std::getenv("ACTORHOST_TEST_KILLS");
-  return times == nullptr ? 1 : std::strtoull(times, nullptr, 10);
-}
+size_t kills() { return number_of("ACTORHOST_TEST_KILLS", 1); }
 
 /// The process ids of the workers of a run, by worker id.
 std::map<std::string, pid_t> workers_of(const std::string& log) {
@@ -88,8 +85,7 @@ void kill_one_of_isolated_hosts(const JobFolder& folder, const Words& job, Rng& 
 }
 
 uint64_t seed_of(const std::string& otherwise) {
-  const char* given = std::getenv("ACTORHOST_TEST_SEED");
-  return given == nullptr ? std::hash<std::string>{}(otherwise) : std::strtoull(given, nullptr, 10);
+  return number_of("ACTORHOST_TEST_SEED", std::hash<std::string>{}(otherwise));
 }
 
 /// Cuts a link between two workers; the others then see the loss of the worker that joined later.

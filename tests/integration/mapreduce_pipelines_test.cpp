@@ -6,11 +6,6 @@
 
 namespace {
 
-std::string number_of(const char* variable, int otherwise) {
-  const char* value = std::getenv(variable);
-  return value != nullptr ? value : std::to_string(otherwise);
-}
-
 /// The number of cases with a refused rank.
 size_t refused_in(const JobFolder& folder) {
   std::set<std::string> cases;
@@ -23,10 +18,10 @@ size_t refused_in(const JobFolder& folder) {
 
 /// Compares the cases from `begin` to `end`, in hundredths of all, on one node and at `place`.
 void compare(int begin, int end, const std::string& place) {
-  const int all = std::stoi(number_of("ACTORHOST_RANDOM_PIPELINES", 500));
+  const int all = static_cast<int>(number_of("ACTORHOST_RANDOM_PIPELINES", 500));
   const int first = all * begin / 100 + 1;
   const int cases = all * end / 100 + 1 - first;
-  const std::string seed = number_of("ACTORHOST_RANDOM_SEED", 11);
+  const std::string seed = std::to_string(number_of("ACTORHOST_RANDOM_SEED", 11));
   const std::string model = (source_dir() / "tests/integration/jobs/mapreduce_model.lua").string();
   const Words words = {model, seed, std::to_string(cases), std::to_string(first)};
   const double seconds = 60 + cases / 2.0;

@@ -108,8 +108,7 @@ TEST_CASE("thousands of random strings at a job's port change neither its result
   constexpr uint64_t kSeed = 21;
   constexpr int kThreads = 4;
   // For a hundred thousand: ACTORHOST_RANDOM_STRINGS=100000.
-  const char* wanted = std::getenv("ACTORHOST_RANDOM_STRINGS");
-  const int each = (wanted != nullptr ? std::atoi(wanted) : 2000) / kThreads;
+  const int each = static_cast<int>(number_of("ACTORHOST_RANDOM_STRINGS", 2000)) / kThreads;
   const JobFolder folder;
   Hosts hosts(folder, 2, {"-n", "1", "--print", "all", "--inject", "delay=const(0.001)", "jobs/siege.lua"});
   REQUIRE(hosts[0].wait_for_output("well under way", 20));
@@ -130,7 +129,8 @@ TEST_CASE("thousands of random strings at a job's port change neither its result
   folder.write("enough", "");
   const auto codes = hosts.wait(20);
   INFO(hosts.describe());
-  if (wanted != nullptr) WARN(each * kThreads << " strings, " << before << " MB before, " << after << " MB after");
+  if (std::getenv("ACTORHOST_RANDOM_STRINGS") != nullptr)
+    WARN(each * kThreads << " strings, " << before << " MB before, " << after << " MB after");
   CHECK(codes == std::vector<int>{0, 0});
   CHECK(count_of(hosts.out(), "not counted: 0, lost: 0\n") == 2);
   CHECK(after - before < 16);

@@ -2,7 +2,6 @@
 // Runs of `actorhost rehearse` for the tests of this folder.
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <regex>
 #include <string>
@@ -15,7 +14,7 @@
 namespace actorhost::test {
 
 /// Jobs that continue, or end with code 3, when hosts are lost.
-inline const std::string kLosses = (source_dir() / "tests/rehearse/jobs/losses.lua").string();
+inline const std::string kLosses = (source_dir() / "tests/integration/jobs/losses.lua").string();
 
 struct Job {
   std::string name;
@@ -58,11 +57,5 @@ class Rehearsals {
   JobFolder folder_;
   std::filesystem::path work_ = folder_.path() / "work";
 };
-
-/// The number in an environment variable.
-inline uint64_t number_of(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 }  // namespace actorhost::test

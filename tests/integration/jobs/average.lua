@@ -8,10 +8,12 @@ local jobs = {}
 
 -- Workers train until each has taken part in up to `most` more rounds, abort, compare, and resume; `times` times. The
 -- additions to `b` are known, and so is its mean.
--- case: training {all,ring,random} 5 30000 5 threads flags: --seed SEED within: 120 at: threads:{1,2,3,5,8}
+-- case: training {all,ring,random} 5 300 5 at: rehearsal:{1,2,3,5,8,3x2}
+-- case: training {all,ring,random} 5 30000 5 threads flags: --seed SEED within: 120 at: threads:{1,3,8}
 -- case: training {all,ring,random} 5 30000 5 wire flags: --seed SEED within: 120 at: isolate:{2,5}
 -- case: training {all,ring,random} 5 100000 5 wire flags: --seed SEED within: 120 at: hosts:3x2
--- case: training all 100 1000 2 flags: --seed SEED within: 240 at: threads isolate
+-- case: training {all,ring,random} 100 1000 2 within: 120 at: rehearsal:4
+-- case: training all 100 1000 2 flags: --seed SEED within: 240 at: isolate
 function jobs.training(...)
   local average, tensor, co = actor.average, actor.tensor, actor.collective
   local peers, times, count, most, wire = ...
@@ -50,7 +52,48 @@ function jobs.training(...)
   if wire and actor.rank == 0 then assert((stats.bytes > 0) == (wire == "wire")) end
 end
 
--- case: sixty_four_nodes_average {all,ring,random} within: 120 at: threads:64
+-- Without steps a round has the mean of its definition.
+-- case: one_round {all,ring,random} at: rehearsal:{1,2,3,8} isolate
+function jobs.one_round(...)
+  local peers, n, r = (...), actor.size, actor.rank
+  local function start_of(rank) return (rank % n) ^ 2 end
+  local x = actor.tensor.full({ 70000 }, start_of(r))
+  local handle = actor.average.start(x, { sync_interval_ms = 500, peers = peers })
+  repeat actor.sleep(0.001) until handle:stats().rounds == 1
+  local mean, fits = x[1], false
+  assert(x:min() == mean and x:max() == mean)
+  if peers == "all" then
+    fits = math.abs(mean - (n - 1) * (2 * n - 1) / 6) < 1e-4
+  elseif peers == "ring" then
+    local left, right = start_of(r - 1), start_of(r + 1)
+    fits = math.abs(mean - (n > 2 and (left + start_of(r) + right) / 3 or (start_of(r) + right) / 2)) < 1e-4
+  end
+  for other = 0, n - 1 do
+    fits = fits or peers == "random" and mean == (start_of(r) + start_of(other)) / 2
+  end
+  assert(fits, mean)
+  handle:abort()
+end
+
+-- Rounds continue during the long steps of the last rank, and include it once in each of its steps.
+-- case: rounds_continue_during_long_steps {all,ring,random} at: rehearsal:4
+function jobs.rounds_continue_during_long_steps(...)
+  local x, last = actor.tensor.zeros(100), actor.rank + 1 == actor.size
+  local handle = actor.average.start(x, { sync_interval_ms = 50, peers = (...) })
+  local till = actor.now() + 20
+  while actor.now() < till do
+    handle:step(function() actor.sleep(last and 0.8 or 0.01) end)
+  end
+  local stats = handle:stats()
+  if last then
+    assert(stats.steps < 30 and stats.rounds >= stats.steps / 3, tostring(stats.rounds))
+  else
+    assert(stats.rounds > 300 and stats.missed < stats.rounds / 10, tostring(stats.rounds))
+  end
+  handle:abort()
+end
+
+-- case: sixty_four_nodes_average {all,ring,random} within: 120 at: threads:64 rehearsal:64
 function jobs.sixty_four_nodes_average(...)
   local model = actor.tensor.full({ 1000 }, actor.rank, { dtype = "float64" })
   local handle = actor.average.start(model, { sync_interval_ms = 1, peers = (...) })
@@ -106,7 +149,7 @@ function jobs.rank_that_is_killed_while_others_wait()
   assert(model:get(1) == 0.5)
 end
 
--- case: aborted_worker_keeps_its_model within: 60 at: threads isolate
+-- case: aborted_worker_keeps_its_model within: 60 at: threads isolate rehearsal
 function jobs.aborted_worker_keeps_its_model()
   local model = { w = actor.tensor.full({ 10 }, actor.rank) }
   local handle = actor.average.start(model, { sync_interval_ms = 1 })
@@ -134,7 +177,7 @@ function jobs.aborted_worker_keeps_its_model()
   assert(model.w:get(1) == 11 + actor.rank)
 end
 
--- case: warm_up_averages_after_each_step_as within: 60 at: threads isolate
+-- case: warm_up_averages_after_each_step_as within: 60 at: threads isolate rehearsal
 function jobs.warm_up_averages_after_each_step_as()
   local model = { w = actor.tensor.full({ 10 }, actor.rank, { dtype = "float64" }) }
   local handle = actor.average.start(model, { sync_interval_ms = 1, warmup_steps = 10 })
@@ -157,7 +200,7 @@ function jobs.script_of_one_worker_ends_early()
   handle:abort()
 end
 
--- case: worker_may_leave_without_abort_and within: 60 at: threads isolate
+-- case: worker_may_leave_without_abort_and within: 60 at: threads isolate rehearsal:{2,5}
 function jobs.worker_may_leave_without_abort_and()
   local model = actor.tensor.full({ 1000 }, actor.rank)
   local handle = actor.average.start(model, { sync_interval_ms = 1 })

@@ -1,4 +1,5 @@
 --- Operations of mapreduce_model_operations.lua that retain rows, or write rows to files and read them back.
+local actor = require "actor"
 local mr = require "actor.mapreduce"
 local rows_of = require "mapreduce_model_rows"
 
@@ -42,7 +43,7 @@ return function(operations, same)
     from = same, order = "kept", model = unchanged,
     apply = function(_, dataset)
       checkpoints = checkpoints + 1
-      return dataset:checkpoint("checkpoint-" .. checkpoints)
+      return dataset:checkpoint(("checkpoint-%d-%d"):format(actor.seed, checkpoints))
     end,
   }
 
@@ -52,8 +53,9 @@ return function(operations, same)
 
   local function through(dataset, save, load)
     saves = saves + 1
-    dataset:save("saved-" .. saves, save)
-    return mr.load("saved-" .. saves, load)
+    local folder = ("saved-%d-%d"):format(actor.seed, saves)
+    dataset:save(folder, save)
+    return mr.load(folder, load)
   end
 
   -- A pair is read back as a table.

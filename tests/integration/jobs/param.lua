@@ -30,6 +30,29 @@ function jobs.output_of_server_callbacks_reaches_user()
   print("over")
 end
 
+-- With error feedback the stored value is the sum of the pushes, except for the residuals of the workers: half a level, or
+-- with topk the elements of some 60 steps.
+-- case: residuals int8 flags: --servers {1,3} at: rehearsal:2
+-- case: residuals topk:0.05+fp16 flags: --servers {1,3} at: rehearsal:2
+function jobs.residuals(filter)
+  local n, selects = 80000, filter:find "topk" ~= nil
+  local pushed = tensor.zeros(n)
+  run.init = function() return { x = tensor.zeros(n) } end
+  run.push = function(ctx)
+    local step = tensor.uniform(n, { low = 0.001, high = 0.1, seed = 1000 * ctx.id + ctx.step })
+    pushed:add_(step)
+    return { { "x", step } }
+  end
+  run.stop = function(ctx) return ctx.step >= 40 end
+  run.filter = { push = filter }
+  param.run(run)
+  local sum, stored = actor.collective.allreduce(pushed), param.get("x")
+  local most = (stored - sum):abs():max()
+  assert(most <= (selects and 2 * 60 * 0.1 or 2 * 0.1 / 510 * 1.1), most)
+  local share = stored:sum() / sum:sum()
+  assert(math.abs(share - 1) < (selects and 0.6 or 1e-4), share)
+end
+
 -- case: param_get_of_several_keys_gives_their_values_and_steps flags: --servers 2 at: threads
 function jobs.param_get_of_several_keys_gives_their_values_and_steps()
   param.run(run)

@@ -1,6 +1,8 @@
-// Filters in the parameter server: frames, and whole runs on the simulated transport.
+// Frames of the parameter server with filtered values.
 
-#include "tests/host/engine/param/param_sim.hpp"
+#include "host/engine/param/client.hpp"
+#include "host/engine/param/worker.hpp"
+#include "tests/host/engine/engine_values.hpp"
 #include "tests/test.hpp"
 
 namespace {
@@ -158,93 +160,4 @@ TEST_CASE("stops and pushes carry traffic counts, and no bytes in a run without 
   const std::string task_bytes = pack(task);
   Unpacker task_in(task_bytes);
   CHECK(unpack_head<TaskHead>(task_in).value().filtered);
-}
-
-// Whole numbers up to 2,048 are exact as halves, so a run with halves equals a run without a filter.
-TEST_CASE("through halves every worker sees the required values, whichever workers fail and join") {
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
-    CAPTURE(seed);
-    constexpr size_t kSize = 40000;  // more than the split size
-    ParamSim sim({.seed = seed,
-                  .shards = seed % 2 == 0 ? 3U : 1U,
-                  .workers = 4,
-                  .deaths = seed % 3 == 0 ? 1U : 0U,
-                  .joins = seed % 5 == 0 ? 1U : 0U,
-                  .filters = {{.values = Values::half, .feedback = true}, {.values = Values::half, .feedback = true}}});
-    const ParamKey key = key_of("w");
-    sim.set(key, tensor_of(std::vector<double>(kSize)));
-    sim.schedule = [&](const std::vector<NodeId>& ids) {
-      Tasks tasks;
-      for (const NodeId id : ids) tasks[id].push_back({key, ParamFetch{}, 0});
-      return tasks;
-    };
-    sim.work = [&](ParamSim::Worker& worker, const ParamWorker::Task& task) {
-      const auto seen = values_of<double>(std::get<ParamTensor>(task.entries.at(0).value));
-      REQUIRE(seen.at(worker.id) == double(worker.pushes));
-      REQUIRE(seen.at(kSize - 1 - worker.id) == double(worker.pushes));
-      std::vector<double> step(kSize);
-      step.at(worker.id) = step.at(kSize - 1 - worker.id) = 1;
-      return Entries{{key, tensor_of(step), 0}};
-    };
-    REQUIRE(sim.run());
-    REQUIRE_FALSE(sim.error);
-    REQUIRE(sim.summary);
-    REQUIRE(sim.summary->traffic);
-    for (const FilterBytes& bytes : {sim.summary->traffic->pushed, sim.summary->traffic->pulled}) {
-      CHECK(ratio_of(bytes) > 3.99);  // doubles
-      CHECK(bytes.before % (kSize * 8) == 0);
-    }
-    CHECK(sim.summary->traffic->pushed.before >= sim.summary->updates * kSize * 8);
-    const auto values = values_of<double>(std::get<ParamTensor>(sim.value(key)));
-    for (const auto& [id, worker] : sim.workers()) {
-      if (worker.alive) REQUIRE(values.at(id) == double(worker.pushes));
-    }
-  }
-}
-
-TEST_CASE("with error feedback the stored value is the sum of the pushes, except for the residuals") {
-  for (const uint32_t shards : {1U, 3U}) {
-    for (const FilterSpec& spec : {FilterSpec{.values = Values::levels, .feedback = true},
-                                   FilterSpec{.fraction = 0.05, .values = Values::half, .feedback = true}}) {
-      INFO("values " << static_cast<int>(spec.values) << ", topk " << spec.fraction << " or " << spec.count << " on "
-                     << shards);
-      constexpr size_t kSize = 80000;
-      SimOptions options{.shards = shards, .workers = 2};
-      options.filters.push = spec;
-      ParamSim sim(options);
-      const ParamKey key = key_of("w");
-      sim.set(key, tensor_of(std::vector<float>(kSize)));
-      std::vector<double> pushed(kSize, 0);
-      double largest = 0;
-      Rng rng(9);
-      sim.stop = [](const StopContext& c) { return c.step >= 40; };
-      sim.schedule = [&](const std::vector<NodeId>& ids) {
-        Tasks tasks;
-        for (const NodeId id : ids) tasks[id].push_back({key_of("batch"), lua_of("7"), 0});
-        return tasks;
-      };
-      sim.work = [&](ParamSim::Worker&, const ParamWorker::Task&) {
-        std::vector<float> step(kSize);
-        for (size_t i = 0; i < kSize; ++i) {
-          step[i] = static_cast<float>(rng.uniform() * 0.1 + 0.001 * static_cast<double>(i % 7));
-          pushed[i] += double{step[i]};
-          largest = std::max(largest, double{step[i]});
-        }
-        return Entries{{key, tensor_of(step), 0}};
-      };
-      REQUIRE(sim.run());
-      REQUIRE(sim.summary);
-      const auto stored = values_of<float>(std::get<ParamTensor>(sim.value(key)));
-      // Levels: half a step a worker. Top-k: an element waits until it is among the largest, some 20 rounds and more.
-      const double bound = spec.selects() ? 2 * 60 * largest : 2 * largest / 510 * 1.1;
-      double total = 0;
-      double total_pushed = 0;
-      for (size_t i = 0; i < kSize; ++i) {
-        if (std::abs(double{stored[i]} - pushed[i]) > bound) FAIL("element " << i << ": " << stored[i] - pushed[i]);
-        total += double{stored[i]};
-        total_pushed += pushed[i];
-      }
-      CHECK(std::abs(total / total_pushed - 1) < (spec.selects() ? 0.6 : 1e-4));
-    }
-  }
 }

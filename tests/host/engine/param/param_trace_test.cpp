@@ -1,12 +1,14 @@
-// The trace of --record: its file, and the traces of simulated runs.
+// The trace of --record and its file.
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/engine/param/server.hpp"
 #include "host/engine/param/trace.hpp"
+#include "tests/host/barrier/progress_rules.hpp"
 #include "tests/host/data/scratch.hpp"
-#include "tests/host/engine/param/param_sim.hpp"
+#include "tests/host/engine/engine_values.hpp"
 #include "tests/test.hpp"
 
 namespace {
@@ -58,99 +60,6 @@ std::vector<Row> rows_of(const std::string& text) {
                     std::stod(fields[4]), std::stod(fields[5])});
   }
   return rows;
-}
-
-// Checks the rows of one run, whatever happened in it.
-struct Checked {
-  struct Worker {
-    uint64_t step = 0;
-    double free = 0;  // since when it could begin a step
-    bool counted = false;
-    bool open = false;
-    std::vector<double> released, finished;  // by step, from its first
-    uint64_t first = 0;
-  };
-  std::map<NodeId, Worker> workers;
-  uint64_t steps = 0;
-  uint64_t left = 0;
-
-  explicit Checked(const std::vector<Row>& rows) {
-    REQUIRE(rows.size() >= 2);
-    REQUIRE(rows.front().event == "run");
-    REQUIRE(rows.back().event == "stop");
-    double time = 0;
-    for (const Row& row : rows) {
-      REQUIRE(row.time >= time);
-      time = row.time;
-      if (row.event == "join") join(row);
-      if (row.event == "step") step(row);
-      if (row.event == "open") open(row);
-      if (row.event == "leave") leave(row);
-    }
-  }
-
-  void join(const Row& row) {
-    Worker& worker = workers[row.id];
-    REQUIRE_FALSE(worker.counted);
-    REQUIRE(row.step >= worker.step);
-    if (worker.released.empty()) worker.first = row.step;
-    worker.counted = true;
-    worker.step = row.step;
-    worker.free = row.time;
-  }
-  void step(const Row& row) {
-    Worker& worker = workers.at(row.id);
-    REQUIRE(worker.counted);
-    REQUIRE(row.step == worker.step + 1);
-    REQUIRE(row.released >= worker.free);
-    REQUIRE(row.released <= row.time);
-    REQUIRE(row.compute > 0);
-    REQUIRE(row.compute < row.time - row.released);
-    worker.step = row.step;
-    worker.free = row.time;
-    worker.released.push_back(row.released);
-    worker.finished.push_back(row.time);
-    ++steps;
-  }
-  void open(const Row& row) {
-    Worker& worker = workers.at(row.id);
-    REQUIRE((worker.counted && !worker.open));
-    REQUIRE(row.step == worker.step);
-    REQUIRE(row.released >= worker.free);
-    worker.open = true;
-  }
-  void leave(const Row& row) {
-    Worker& worker = workers.at(row.id);
-    REQUIRE(worker.counted);
-    REQUIRE(row.step == worker.step);
-    worker.counted = false;
-    ++left;
-  }
-};
-
-// A run of a few keys that stops after `c.step` steps; the recording's text.
-std::string simulated(SimOptions options, Recording& recording, uint64_t steps, std::optional<ParamSummary>& summary) {
-  const ParamKey key = key_of("w");
-  options.run.trace = recording.trace.get();
-  options.run.barrier = "of the test";
-  {
-    ParamSim sim(options);
-    sim.set(key, tensor_of<double>({0}));
-    sim.schedule = [key](const std::vector<NodeId>& ids) {
-      Tasks tasks;
-      for (const NodeId id : ids) tasks[id] = {{key, ParamFetch{}, 0}};
-      return tasks;
-    };
-    sim.work = [key](ParamSim::Worker&, const ParamWorker::Task& task) {
-      REQUIRE(task.timed);
-      return Entries{{key, tensor_of<double>({1}), 0}};
-    };
-    sim.stop = [steps](const StopContext& c) { return c.step >= steps; };
-    REQUIRE(sim.run());
-    REQUIRE_FALSE(sim.error);
-    summary = sim.summary;
-  }
-  return recording.text();
 }
 
 }  // namespace
@@ -262,84 +171,6 @@ TEST_CASE("an existing file is emptied and written in place") {
   (*trace)->stop(6);
   CHECK(rows_of(slurp(other_name)).size() == 2);
   CHECK(slurp(path).size() < 200);
-}
-
-TEST_CASE("in the trace of a BSP run no step begins before all workers have completed the previous step") {
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    CAPTURE(seed);
-    Recording recording;
-    std::optional<ParamSummary> summary;
-    SimOptions options{
-        .seed = seed, .shards = static_cast<uint32_t>(1 + seed % 3), .workers = static_cast<uint32_t>(2 + seed % 5)};
-    const Checked checked(rows_of(simulated(options, recording, 6, summary)));
-    REQUIRE(checked.workers.size() == options.workers);
-    CHECK(checked.steps == summary->updates);
-    for (size_t step = 1; step < 6; ++step) {
-      double all_done = 0;
-      for (const auto& [id, worker] : checked.workers) all_done = std::max(all_done, worker.finished.at(step - 1));
-      for (const auto& [id, worker] : checked.workers) REQUIRE(worker.released.at(step) >= all_done);
-    }
-    for (const auto& [id, worker] : checked.workers) CHECK_FALSE(worker.open);
-    CHECK(contains(recording.text(), "# barrier=of the test\n# workers=" + std::to_string(options.workers) + "\n"));
-  }
-}
-
-TEST_CASE("the trace of an ASP run shows the steps in progress at the stop, and later pushes") {
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    CAPTURE(seed);
-    Recording recording;
-    std::optional<ParamSummary> summary;
-    const Checked checked(
-        rows_of(simulated({.seed = seed, .workers = 5, .rule = [] { return native_asp(); }}, recording, 4, summary)));
-    const auto open = static_cast<uint64_t>(
-        std::count_if(checked.workers.begin(), checked.workers.end(), [](const auto& w) { return w.second.open; }));
-    CHECK(open >= 1);
-    CHECK(checked.steps + open == summary->updates);
-  }
-}
-
-TEST_CASE("the trace has workers that fail and join at any moment") {
-  uint64_t left = 0;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
-    CAPTURE(seed);
-    Recording recording;
-    std::optional<ParamSummary> summary;
-    SimOptions options{.seed = seed, .workers = 4, .deaths = 2, .joins = 2, .busy_seconds = 10};
-    if (seed % 2 == 0) options.rule = [] { return native_ssp(2); };
-    const Checked checked(rows_of(simulated(options, recording, 10, summary)));
-    REQUIRE(checked.left <= summary->lost);  // some fail while the last pushes arrive
-    left += checked.left;
-  }
-  CHECK(left > 30);
-}
-
-TEST_CASE("a worker without work is not counted in the trace until it gets work") {
-  Recording recording;
-  SimOptions options{.workers = 3};
-  options.run.trace = recording.trace.get();
-  int round = 0;
-  {
-    ParamSim sim(options);
-    sim.set(key_of("w"), tensor_of<double>({0}));
-    sim.schedule = [&](const std::vector<NodeId>& ids) {
-      Tasks tasks;
-      ++round;
-      for (const NodeId id : ids) {
-        if (id != 2 || round % 4 == 0) tasks[id] = {{key_of("w"), ParamFetch{}, 0}};
-      }
-      return tasks;
-    };
-    sim.work = [](ParamSim::Worker&, const ParamWorker::Task&) {
-      return Entries{{key_of("w"), tensor_of<double>({1}), 0}};
-    };
-    sim.stop = [](const StopContext& c) { return c.step >= 12; };
-    REQUIRE(sim.run());
-  }
-  const Checked checked(rows_of(recording.text()));
-  CHECK(checked.left >= 3);
-  CHECK(checked.workers.at(2).finished.size() >= 2);
-  CHECK(checked.workers.at(2).finished.size() < 12);
-  CHECK(checked.workers.at(0).finished.size() == 12);
 }
 
 TEST_CASE("false or missing working times are logged and change nothing else") {

@@ -1,0 +1,319 @@
+-- Jobs that continue, or end with code 3, when hosts are lost: the first argument selects the job. They check their
+-- results for any faults, and whatever ranks remain.
+local actor = require "actor"
+local tensor, co = actor.tensor, actor.collective
+local most = 64 -- hosts
+local rng = actor.rng(actor.seed, actor.id or most)
+
+local jobs = {}
+
+-- A tensor with a 1 at the place of this worker.
+local function own()
+  local out = tensor.zeros(most)
+  out[actor.id + 1] = 1
+  return out
+end
+
+local function rest(seconds) actor.sleep(rng:uniform(0, seconds)) end
+
+local lost = {} -- by id
+actor.on_membership(function(change)
+  for _, id in ipairs(change.lost) do lost[id] = true end
+end)
+
+-- Waits until the worker is lost; `text` is the error of a live worker.
+local function await_loss(id, text)
+  local till = actor.now() + 10
+  while not lost[id] do
+    assert(actor.now() < till, text)
+    actor.sleep(0.1)
+    require("actor.events").deliver()
+  end
+end
+
+-- All surviving ranks hold the same text.
+local function check_same(text)
+  local all
+  repeat all = co.allgather(text) until all
+  for r = 1, all.n do assert(all[r] == text, all[r] .. "\n" .. text) end
+end
+
+-- Each call ends in the same way on all surviving ranks, and a result has the value of each rank of the call once.
+-- `kind`: of the calls; all kinds in turns without it.
+-- case: collectives flags: --codes 0,3 --faults kill=1,break=1,within=700ms at: rehearsal:4
+-- case: collectives allreduce star flags: --codes 0,3 --faults kill=2,break=1,within=700ms at: rehearsal:5
+-- case: collectives allreduce ring flags: --codes 0,3 --faults kill=1,break=1,within=700ms at: rehearsal:4
+-- case: collectives allreduce recursive_doubling flags: --codes 0,3 --faults kill=1,stall=1:4500ms,within=700ms at: rehearsal:4
+-- case: collectives allreduce halving_doubling flags: --codes 0,3 --faults kill=1,break=1,within=700ms at: rehearsal:5
+-- case: collectives broadcast tree flags: --codes 0,3 --faults kill=1,break=1,within=700ms at: rehearsal:5
+-- case: collectives broadcast chain flags: --codes 0,3 --faults kill=1,break=1,within=700ms at: rehearsal:4
+-- case: collectives allreduce ordered flags: --codes 0,3 --faults kill=1,one-way=1:6s,within=700ms at: rehearsal:4
+-- case: collectives allreduce hierarchical flags: --codes 0,3 --faults kill=1,partition=1:6s,within=700ms at: rehearsal:4
+function jobs.collectives(kind, algorithm)
+  local options, calls, kinds = { algorithm = algorithm }, {}, {}
+  function calls.allreduce() return co.allreduce(own(), "sum", options) end
+  function calls.allgather()
+    local list, message, code = co.allgather(own(), { list = true, algorithm = algorithm })
+    if not list then return nil, message, code end
+    local sum = tensor.zeros(most)
+    for r = 1, list.n do sum:add_(list[r]) end
+    return sum
+  end
+  function calls.reduce()
+    local sum, message, code = co.reduce(own(), "sum", 0, options)
+    return actor.rank == 0 and sum or not code, message, code
+  end
+  function calls.broadcast()
+    local value, message, code = co.broadcast(tensor.full({ most }, actor.rank), 0, options)
+    return value and value:max() == 0, message, code
+  end
+  function calls.barrier()
+    local _, message, code = co.barrier()
+    return not code, message, code
+  end
+  for name in actor.pairs(calls) do kinds[#kinds + 1] = name end
+  local ends = {}
+  for i = 1, 40 do
+    rest(0.02)
+    local size = actor.size
+    local sum, _, code = calls[kind or kinds[i % #kinds + 1]]()
+    ends[i] = code or "done"
+    if not code and sum ~= true then
+      assert(sum and sum:max() <= 1 and sum:sum() == size and sum[actor.id + 1] == 1, tostring(sum))
+    end
+  end
+  check_same(table.concat(ends, " "))
+end
+
+-- One holder at a time, and no request waits for a killed holder.
+-- case: locks flags: --codes 0,3 --faults kill=2,within=700ms at: rehearsal:5
+function jobs.locks()
+  local name
+  repeat name = co.broadcast(actor.rank == 0 and os.tmpname() or nil, 0) until name
+  for i = 1, 30 do
+    co.lock(i % 2 == 0 and { "a", i % 3 } or { i % 3, "a" }, function()
+      local file = io.open(name)
+      local other = file and tonumber(file:read("*a"))
+      if file then file:close() end
+      if other then await_loss(other, "two holders") end -- a killed holder leaves its file
+      file = assert(io.open(name, "w"))
+      file:write(actor.id)
+      file:close()
+      rest(0.02)
+      os.remove(name)
+    end)
+  end
+end
+
+-- The events of a rank arrive once and in order.
+-- case: events flags: --codes 0,3 --faults kill=1,break=1,within=500ms at: rehearsal:4
+function jobs.events()
+  local last = {}
+  for i = 1, 40 do
+    rest(0.02)
+    co.send_event("number", i)
+    local event = co.get_event("number")
+    while event do
+      assert(event.value == (last[event.id] or 0) + 1, ("%s after %s"):format(event.value, last[event.id]))
+      last[event.id] = event.value
+      event = co.get_event("number")
+    end
+  end
+end
+
+-- Adds up in Lua, like optim.add.
+local function added(_, updates)
+  local sums, out = {}, {}
+  for _, update in ipairs(updates) do
+    local key = update[1]
+    sums[key] = (sums[key] or actor.param.get(key)) + update[2]
+  end
+  for key, value in actor.pairs(sums) do out[#out + 1] = { key, value } end
+  return out
+end
+
+-- Each merged update counts once. `policy`: all, drop, buffer or scale; `how`: "lua" merges in Lua, "fp16" filters. With
+-- "all" a worker sees all of its own updates, and in step k under bsp and ssp:S the updates of the others before step
+-- k - S.
+-- case: server {bsp,ssp:1,asp,pssp:2:1@poll:0.3} all at: rehearsal:{1,2,3,5,8}
+-- case: server {bsp,ssp:4,pbsp:2@sticky} all fp16 flags: --servers 3 at: rehearsal:{3x2,64}
+-- case: server {bsp,ssp:1} all fp16 flags: --codes 0,3 --faults kill=2,join=2,after=760ms,within=300ms at: rehearsal:5
+-- case: server {bsp,asp} all lua flags: --codes 0,3 --faults kill=1,join=1,after=760ms,within=300ms at: rehearsal:4
+-- case: server bsp all flags: --codes 0,3 --faults kill=1,break=1,within=500ms at: rehearsal:4
+-- case: server ssp:2 drop flags: --codes 0,3 --faults kill=2,break=1,within=400ms at: rehearsal:5
+-- case: server asp buffer flags: --codes 0,3 --faults kill=1,stall=1:6s,within=400ms at: rehearsal:4
+-- case: server pssp:2:4 scale flags: --codes 0,3 --faults kill=1,one-way=1:6s,within=400ms at: rehearsal:4
+-- case: server pbsp:2 all flags: --codes 0,3 --faults kill=1,partition=1:6s,break=1,within=400ms at: rehearsal:4
+function jobs.server(rule, policy, how)
+  local param, steps, mine, size = actor.param, 30, 0, 40000 -- `y` has parts on all servers
+  local policies = { all = param.merge.all(), drop = param.merge.drop { later_than = 1 },
+    buffer = param.merge.buffer { k = 2 }, scale = param.merge.scale_by_staleness() }
+  local all = policy == "all"
+  local staleness = all and (rule == "bsp" and 0 or tonumber(rule:match "^ssp:(%d+)$"))
+  local began, founders = nil, actor.size
+  local unseen = {} -- by id: a missing update, which only a lost worker may have
+  local function check_seen(step, x, first)
+    for id = 0, most - 1 do
+      local seen, due = x[id + 1], math.max(0, step - staleness - first[id + 1])
+      if rule == "bsp" then assert(seen <= due, ("step %d has %g updates of worker %d"):format(step, seen, id)) end
+      if seen < due and (seen > 0 or id < founders) then
+        unseen[id] = ("step %d has %g of %g updates of worker %d"):format(step, seen, due, id)
+      end
+    end
+  end
+  local summary = param.run {
+    init = function() return { x = tensor.zeros(most), y = tensor.zeros(size), first = tensor.zeros(most) } end,
+    schedule_local = function() return { "x", "y", "first" } end,
+    push = function(ctx, entries)
+      rest(0.02)
+      local x, y, first = entries[1][2], entries[2][2], entries[3][2]
+      for _, seen in ipairs { x[ctx.id + 1], y[ctx.id + 1], y[size - ctx.id] } do
+        assert(seen <= mine and seen >= 0 and (seen == mine or not all), ("%g of %d updates"):format(seen, mine))
+      end
+      began = began or ctx.step
+      if staleness and began == 0 then check_seen(ctx.step, x, first) end
+      mine = mine + 1
+      local update, large, start = own(), tensor.zeros(size), tensor.zeros(most)
+      large[ctx.id + 1], large[size - ctx.id] = 1, 1
+      if mine == 1 then start[ctx.id + 1] = ctx.step end
+      return { { "x", update }, { "y", large }, { "first", start } }
+    end,
+    pull = how == "lua" and added or actor.optim.add(),
+    merge = policies[policy],
+    filter = how == "fp16" and { push = "fp16", pull = "fp16" } or nil,
+    barrier = rule,
+    stop = function(ctx) return ctx.step >= steps end,
+  }
+  if how == "fp16" then
+    assert(summary.filter.push.ratio > 1.9 and summary.filter.pull.ratio > 1.9, tostring(summary.filter.push.ratio))
+  end
+  local x, y = param.get "x", param.get "y"
+  local torn = 0 -- the last updates of lost workers, where servers merge without waiting for each other
+  for id = 0, most - 1 do
+    local parts = { x[id + 1], y[id + 1], y[size - id] }
+    local least, largest = math.min(unpack(parts)), math.max(unpack(parts))
+    if how == "fp16" and rule ~= "bsp" and least < largest then
+      unseen[id], torn = ("worker %d has %g and %g updates"):format(id, least, largest), torn + 1
+      least = largest - 1
+    end
+    assert(least == largest, ("worker %d has %g and %g updates"):format(id, least, largest))
+  end
+  assert(x[actor.id + 1] <= mine and (x[actor.id + 1] == mine or not all), x[actor.id + 1] .. " of " .. mine)
+  if all or policy == "drop" then
+    assert(math.abs(x:sum() - summary.updates) <= torn, ("%g updates of %d"):format(x:sum(), summary.updates))
+  end
+  for id, text in actor.pairs(unseen) do await_loss(id, text) end
+end
+
+-- The updates of each live worker count once.
+-- case: peers ssp:2 flags: --codes 0,3 --faults kill=1,break=1,within=900ms at: rehearsal:5
+-- case: peers bsp flags: --codes 0,3 --faults crash=1,partition=1:1s,within=900ms at: rehearsal:5
+-- case: peers asp flags: --codes 0,3 --faults kill=1,stall=1:6s,break=1,within=900ms at: rehearsal:4
+-- case: peers bsp flags: --codes 0,3 --faults kill=1,one-way=1:6s,within=900ms at: rehearsal:3
+-- Two hosts are killed and a third is cut off: three replicas of a key may be lost, a fourth is not.
+-- case: peers bsp flags: --replicas 4 --codes 0,3 --faults kill=2,break=1,partition=1:700ms,within=900ms at: rehearsal:5
+function jobs.peers(rule)
+  local peer, steps, keys, zero = actor.peer, 40, {}, {}
+  for i = 1, 12 do
+    keys[i] = "k" .. i
+    zero[keys[i]] = tensor.zeros(most)
+  end
+  peer.run {
+    init = function() return zero end,
+    schedule_local = function() return keys end,
+    push = function()
+      rest(0.02)
+      local out = {}
+      for i, key in ipairs(keys) do out[i] = { key, own() } end
+      return out
+    end,
+    pull = actor.optim.add(),
+    barrier = rule,
+    stop = function(ctx) return ctx.step >= steps end,
+  }
+  for _, key in ipairs(keys) do
+    local value = peer.get(key)
+    assert(value:min() >= 0 and value:max() <= steps, tostring(value))
+    assert(value[actor.id + 1] == steps, tostring(value))
+  end
+end
+
+-- The results are those of a run without faults.
+-- case: mapreduce narrow flags: --codes 0,3 --faults kill=1,break=1,within=900ms at: rehearsal:4
+-- case: mapreduce wide flags: --codes 0,3 --faults kill=1,break=1,within=1s at: rehearsal:4
+-- case: mapreduce wide flags: --codes 0,3 --faults kill=1,stall=1:6s,within=1s at: rehearsal:4
+function jobs.mapreduce(kind)
+  local mr = actor.mapreduce
+  local rows = mr.range(1, 2000):map(function(i)
+    if i % 100 == 0 then rest(0.05) end
+    return i
+  end)
+  if kind == "narrow" then
+    for _ = 1, 3 do
+      assert(rows:filter(function(i) return i % 2 == 0 end):count() == 1000)
+      assert(rows:sum() == 2001000)
+    end
+    return
+  end
+  for round = 1, 3 do
+    local sums = rows:map(function(i) return i % 7, i end):reduce_by_key(function(a, b) return a + b end):collect()
+    table.sort(sums, function(a, b) return a[1] < b[1] end)
+    assert(#sums == 7)
+    local total = 0
+    for i, pair in ipairs(sums) do
+      assert(pair[1] == i - 1)
+      total = total + pair[2]
+    end
+    assert(total == 2001000, total)
+    local sorted = rows:map(function(i) return (i * 7919 + round) % 2000 end):sort():collect()
+    for i = 1, 2000 do assert(sorted[i] == i - 1) end
+  end
+end
+
+-- After each round, complete or failed, each number is at one rank, and has one visit of each rank of each complete
+-- round.
+-- case: rotator flags: --codes 0,3 --faults kill=1,break=1,within=600ms at: rehearsal:4
+function jobs.rotator()
+  local t = co.table { combiner = "max" }
+  for i = 1, 6 do t:set(actor.id * 10 + i, { count = tensor.zeros(1) }) end
+  local rotator, visits = co.rotator { table = t }, 0
+  local ends = {}
+  for i = 1, 15 do
+    local size = actor.size
+    local done, _, code = rotator:round(function(slice)
+      for _, value in slice:pairs() do
+        rest(0.003)
+        value.count:add_(1)
+      end
+    end)
+    ends[i] = code or "done"
+    if done then visits = visits + size end
+    for _, value in t:pairs() do assert(value.count[1] == visits, value.count[1] .. " visits of " .. visits) end
+  end
+  check_same(table.concat(ends, " "))
+end
+
+-- All surviving ranks end with the same model. Its elements are equal, since all steps change them equally. A lost
+-- worker takes a part of the others' progress with it. A late joiner adopts the others' mean. `founders`: the first
+-- workers.
+-- case: averaging all flags: --codes 0,3 --faults kill=1,break=1,within=300ms at: rehearsal:4
+-- case: averaging ring flags: --codes 0,3 --faults kill=1,stall=1:4s,within=300ms at: rehearsal:4
+-- case: averaging random flags: --codes 0,3 --faults kill=1,one-way=1:6s,within=300ms at: rehearsal:5
+-- case: averaging {all,ring,random} 4 flags: --codes 0,3 --faults kill=1,join=2,after=770ms,within=300ms at: rehearsal:4
+function jobs.averaging(peers, founders)
+  local late = actor.id >= (tonumber(founders) or most)
+  local x = tensor.full({ 200 }, late and 1e6 or actor.id)
+  local handle = actor.average.start(x, { sync_interval_ms = 5, peers = peers, deadline_ms = 200 })
+  for _ = 1, 60 do
+    handle:step(function()
+      rest(0.01)
+      x:add_(0.5)
+    end)
+  end
+  handle:abort()
+  check_same(actor.hash(x))
+  assert(x:max() - x:min() < 1e-3 and x:min() > 0 and x:max() <= 30 + most, tostring(x))
+end
+
+local name = ...
+assert(jobs[name], "no job " .. name)(select(2, ...))

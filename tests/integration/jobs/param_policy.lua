@@ -1,0 +1,234 @@
+-- Decisions of the server about tasks, pushes, barriers and the end of a run, in rehearsals. The first argument selects
+-- the job. tests/rehearse/param_policy_test.cpp has further runs of it.
+local actor = require "actor"
+local expect = require "expect"
+local param, tensor, co = actor.param, actor.tensor, actor.collective
+local rng = actor.rng(actor.seed, actor.id or 99)
+
+local jobs = {}
+
+local mine = 0 -- pushes
+local function rest() actor.sleep(rng:uniform(0, 0.02)) end
+
+-- Each worker adds 1 to `w` in each step. `changes` replaces fields of the run. All workers return the same summary.
+local function run(changes)
+  local fields = {
+    init = function() return { w = tensor.zeros(1) } end,
+    schedule_local = not changes.schedule and function() return { "w" } end or nil,
+    push = function()
+      rest()
+      mine = mine + 1
+      return { { "w", tensor.ones(1) } }
+    end,
+    pull = actor.optim.add(),
+    stop = function(ctx) return ctx.step >= 5 end,
+  }
+  for name, value in pairs(changes) do fields[name] = value end
+  local summary = param.run(fields)
+  local all = co.allgather(actor.hash(summary))
+  for r = 1, all.n do expect.same(all[r], all[1]) end
+  return summary
+end
+
+local function pushes_of_all() return co.allreduce(tensor.full({ 1 }, mine))[1] end
+local function value() return param.get("w")[1] end
+-- Entries for `w` for each worker.
+local function fetch_for(workers)
+  local out = {}
+  for _, id in ipairs(workers) do out[id] = { { "w" } } end
+  return out
+end
+
+-- ---- merge policies ----
+
+-- Late pushes are dropped on every server.
+-- case: drop flags: --servers 2 --barrier asp at: rehearsal:4
+function jobs.drop()
+  local keys = { "a", "b", "c", "d" }
+  local summary = run {
+    init = function() return { a = tensor.zeros(1), b = tensor.zeros(1), c = tensor.zeros(1), d = tensor.zeros(1) } end,
+    schedule_local = function() return keys end,
+    push = function()
+      rest()
+      mine = mine + 1
+      local out = {}
+      for i, key in ipairs(keys) do out[i] = { key, tensor.ones(1) } end
+      return out
+    end,
+    merge = param.merge.drop { later_than = 1 },
+    stop = function(ctx) return ctx.updates >= 100 end,
+  }
+  assert(summary.dropped > 0)
+  expect.same(summary.updates + summary.dropped, pushes_of_all())
+  for _, key in ipairs(keys) do expect.same(param.get(key)[1], summary.updates) end
+end
+
+-- A buffer of four merges the mean of four pushes at a time, and the rest at the end. A rule sees the buffered pushes.
+-- case: buffer flags: --servers 2 at: rehearsal:3
+function jobs.buffer()
+  local counts = { [0] = 0, 0, 0, 0 }
+  local summary = run {
+    push = function(_, entries)
+      rest()
+      expect.same(entries[1][2][1] % 2, 0)
+      return { { "w", tensor.full({ 1 }, 2) } }
+    end,
+    merge = param.merge.buffer { k = 4 },
+    barrier = function(view)
+      counts[view.buffered] = counts[view.buffered] + 1
+      return true
+    end,
+    stop = function(ctx)
+      if ctx.updates < 40 then return false end
+      for count = 0, 3 do assert(counts[count] > 3, counts[count]) end
+      return true
+    end,
+  }
+  assert(math.abs(value() - 0.5 * summary.updates) < 1e-4, value())
+end
+
+-- The mean of each step's pushes is one step of the optimiser.
+-- case: mean flags: --servers {1,3} at: rehearsal:3
+function jobs.mean()
+  local summary = run {
+    push = function(ctx)
+      rest()
+      return { { "w", tensor.full({ 1 }, ctx.id) } }
+    end,
+    pull = actor.optim.sgd { lr = 1, momentum = 0.9 },
+    merge = param.merge.mean(),
+    stop = function(ctx) return ctx.step >= 3 end,
+  }
+  expect.same(summary.updates, 9)
+  assert(math.abs(value() + (1 + 1.9 + 2.71)) < 1e-5, value())
+end
+
+-- case: scale flags: --barrier asp at: rehearsal:2
+function jobs.scale()
+  local summary = run {
+    merge = param.merge.scale_by_staleness(), stop = function(ctx) return ctx.updates >= 60 end,
+  }
+  assert(value() < summary.updates and value() > 0.2 * summary.updates, value())
+end
+
+-- ---- the end of a run ----
+
+-- case: over_at_once at: rehearsal:{1,3}
+function jobs.over_at_once()
+  expect.same(run { stop = function() return true end }.updates, 0)
+end
+
+-- Pushes in flight at the end of --seconds are counted but not merged.
+-- case: seconds {all,drop} flags: --seconds 0.3 --barrier {bsp,asp} --servers {1,3} at: rehearsal:3
+function jobs.seconds(policy)
+  local policies = { all = param.merge.all(), drop = param.merge.drop { later_than = 1000 } }
+  local summary = run { merge = policies[policy], stop = function() return false end }
+  expect.same(summary.reason, "seconds")
+  assert(math.abs(summary.seconds - 0.3) < 0.05 and summary.in_flight > 0, summary.seconds)
+  expect.same(value(), summary.updates)
+end
+
+-- The run ends while workers fetch the values of their tasks.
+-- case: ends_during_fetches flags: --seconds 0.02 --servers 3 at: rehearsal:3
+function jobs.ends_during_fetches()
+  run { push = function() return { { "w", tensor.ones(1) } } end, stop = function() return false end }
+end
+
+-- ---- tasks ----
+
+-- Under bsp a pull in Lua gets whole values of one step, in the order of the workers.
+-- case: pull_in_order flags: --servers {1,3} at: rehearsal:3
+function jobs.pull_in_order()
+  local size = 70000
+  local summary = run {
+    init = function() return { w = tensor.zeros(size), text = "0" } end,
+    schedule_local = function() return { "w", "text" } end,
+    push = function(ctx, entries)
+      rest()
+      local w = entries[1][2]
+      assert(w:min() == 3 * ctx.step and w:max() == 3 * ctx.step, tostring(w))
+      expect.same(entries[2][2], tostring(ctx.step))
+      return { { "w", tensor.ones(size) }, { "text", tostring(ctx.id) } }
+    end,
+    pull = function(_, updates)
+      local out, seen = {}, { w = 0, text = 0 }
+      for _, update in ipairs(updates) do
+        local key, new, step, id = unpack(update)
+        expect.same(step, updates[1][3])
+        expect.same(id, seen[key])
+        seen[key] = seen[key] + 1
+        if key == "text" then expect.same(new, tostring(id)) else expect.same(#new, size) end
+      end
+      if seen.w > 0 then out[1] = { "w", param.get("w") + seen.w } end
+      if seen.text > 0 then out[#out + 1] = { "text", tostring(updates[1][3]) } end
+      return out
+    end,
+    stop = function(ctx) return ctx.step >= 4 end,
+  }
+  expect.same(summary.updates, 12)
+  local w = param.get("w")
+  assert(w:min() == 12 and w:max() == 12, tostring(w))
+end
+
+-- No push is lost or merged twice when the rule changes.
+-- case: swaps flags: --servers {1,3} at: rehearsal:4
+function jobs.swaps()
+  local rules, swaps = { "asp", "ssp:2", "bsp", "ssp:2" }, 0
+  local summary = run {
+    stop = function(ctx)
+      if swaps < 4 and ctx.seconds > 0.1 * (swaps + 1) then
+        swaps = swaps + 1
+        param.set_barrier(rules[swaps])
+      end
+      return ctx.seconds > 0.5
+    end,
+  }
+  expect.same(summary.updates, pushes_of_all())
+  expect.same(value(), summary.updates)
+end
+
+-- An infinite update of a split value is counted once; with "strict" it is an error.
+-- case: infinite flags: --servers 3 at: rehearsal:3
+function jobs.infinite(strict)
+  local size = 100000
+  local summary = run {
+    init = function() return { w = tensor.zeros(size) } end,
+    push = function(ctx)
+      rest()
+      return { { "w", tensor.full({ size }, ctx.id == 2 and ctx.step == 1 and math.huge or 0) } }
+    end,
+    check_finite = strict ~= nil,
+  }
+  expect.same(summary.non_finite, 1)
+end
+
+-- ---- runs that end with an error, or log a wait ----
+
+function jobs.no_work()
+  run { schedule = function() return {} end }
+end
+
+function jobs.entries_for_no_worker()
+  run { schedule = function() return fetch_for { 7 } end }
+end
+
+function jobs.misfit()
+  run { push = function(ctx) return { { "w", tensor.ones(ctx.id == 1 and 2 or 1) } } end }
+end
+
+function jobs.long_step()
+  run {
+    push = function(ctx)
+      actor.sleep(ctx.id == 1 and ctx.step == 2 and 25 or 0.1)
+      return { { "w", tensor.ones(1) } }
+    end,
+    stop = function(ctx) return ctx.step >= 4 or ctx.updates >= 40 end,
+  }
+end
+
+function jobs.late_worker()
+  if actor.id == 2 then actor.sleep(15) end
+  run {}
+end
+
+jobs[(...)](select(2, ...))

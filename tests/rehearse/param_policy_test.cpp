@@ -1,0 +1,41 @@
+// Errors and logged waits of runs of the parameter server (tests/integration/jobs/param_policy.lua).
+
+#include "tests/rehearse/rehearsals.hpp"
+
+TEST_CASE("a run of the parameter server that cannot continue ends with an error that names the workers") {
+  const auto& [words, texts] = GENERATE(table<Words, Words>({
+      {{"no_work"}, {"workers (0, 1, 2)", "stop does not return true"}},
+      {{"entries_for_no_worker"}, {"worker '7'"}},
+      {{"misfit"}, {"\"w\"", "worker 1"}},
+      {{"infinite", "strict"}, {"\"w\"", "worker 2"}},
+  }));
+  Rehearsals rehearsals;
+  const Run run = rehearsals.run({words[0], with({"jobs/param_policy.lua"}, words)}, 1);
+  INFO(run.ended.description);
+  CHECK(run.ended.status == 1);
+  for (const std::string& text : texts) CHECK(run.ended.err.find(text) != std::string::npos);
+}
+
+TEST_CASE("a wait of over 10 s for a worker is logged once by each waiting node, and names the awaited worker") {
+  const auto& [words, waiting, awaited, lines] = GENERATE(table<Words, std::string, std::string, size_t>({
+      {{"--barrier", "bsp", "jobs/param_policy.lua", "long_step"},
+       "workers 0, 2 have waited at the barrier for over 10 s",
+       "worker 1 in step 3 for ",
+       1},
+      {{"--barrier", "asp", "jobs/param_policy.lua", "long_step"},
+       "the end of the run has waited for over 10 s",
+       "worker 1 in step 3 for ",
+       1},
+      {{"jobs/param_policy.lua", "late_worker"},
+       "rank 0: starting the parameter servers: waiting for over 10 s",
+       "for rank 2 (worker 2 on host 2) (nowhere yet)",
+       2},
+  }));
+  Rehearsals rehearsals;
+  const Run run = rehearsals.run({"waits", words}, 1);
+  INFO(run.ended.description);
+  CHECK(run.ended.status == 0);
+  CHECK(count_of(run.ended.err, " for over 10 s") == lines);
+  CHECK(run.ended.err.find(waiting) != std::string::npos);
+  CHECK(run.ended.err.find(awaited) != std::string::npos);
+}
