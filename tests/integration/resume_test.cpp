@@ -1,76 +1,44 @@
-// Runs of the parameter server, killed at random moments and resumed: each batch is merged exactly once, under any
-// barrier rule and merge policy, with any number of servers and workers. ACTORHOST_TEST_KILLS=20 sets the number of
-// kills.
+// Runs of the parameter server, killed at random moments and resumed: each batch is merged exactly once. Rehearsals
+// with crashes are in tests/rehearse. ACTORHOST_TEST_KILLS=20 sets the number of kills.
 
 #include "host/base/random.hpp"
 #include "tests/integration/jobs.hpp"
 #include "tests/test.hpp"
 
-namespace {
-
-size_t kills_of_a_run() {
-  const char* times = std::getenv("ACTORHOST_TEST_KILLS");
-  return times == nullptr ? 2 : std::strtoull(times, nullptr, 10);
-}
-
-struct CountingRun {
-  Words job;
-  Words rules;
-  bool isolate = false;
-};
-
-Words words_of(const CountingRun& run, bool resumes, Rng& rng) {
-  Words words = {"--servers", std::to_string(1 + rng.below(3)), "-n", std::to_string(1 + rng.below(4)), "--checkpoint",
-                 "saved"};
-  if (resumes) words = with(words, {"--resume", "saved"});
-  if (run.isolate) words.push_back("--isolate");
-  return with(with(words, {"--barrier", run.rules[rng.below(run.rules.size())], "jobs/resume.lua"}), run.job);
-}
-
-/// Kills the run at a random moment after it has written a checkpoint; returns false if the run has ended before.
-bool kill_at_random(const JobFolder& folder, const CountingRun& run, bool resumes, Rng& rng) {
-  Process process = folder.start(words_of(run, resumes, rng));
-  const bool began = process.wait_for_output("checkpoint saved/", 60);
-  INFO(process.describe());
-  REQUIRE(began);
-  std::this_thread::sleep_for(std::chrono::microseconds(rng.below(100000)));  // a random moment
-  process.signal(SIGKILL);
-  process.wait(10);
-  return process.out().find("each batch once") == std::string::npos;
-}
-
-void count_over_kills(const CountingRun& run) {
+TEST_CASE("a killed and resumed run merges each batch once, under other rules and with other workers and servers") {
   const std::string seed = any_seed();
   INFO("ACTORHOST_TEST_SEED=" << seed);
   Rng rng(std::stoull(seed));
   const JobFolder folder;
-  for (size_t i = 0; i < kills_of_a_run(); ++i) {
-    if (!kill_at_random(folder, run, i > 0, rng)) return;
+  const Words rules = {"bsp", "ssp:2", "asp", "pbsp:1", "pssp:1:2"};
+  const auto words = [&](bool resumes) {
+    Words all = {"--servers",
+                 std::to_string(1 + rng.below(3)),
+                 "-n",
+                 std::to_string(1 + rng.below(4)),
+                 "--isolate",
+                 "--checkpoint",
+                 "saved",
+                 "--barrier",
+                 rules[rng.below(rules.size())]};
+    if (resumes) all = with(all, {"--resume", "saved"});
+    return with(all, {"jobs/resume.lua"});
+  };
+  const uint64_t kills = number_of("ACTORHOST_TEST_KILLS", 2);
+  bool complete = false;
+  for (uint64_t i = 0; i < kills && !complete; ++i) {
+    Process process = folder.start(words(i > 0));
+    const bool began = process.wait_for_output("checkpoint saved/", 60);
+    INFO(process.describe());
+    REQUIRE(began);
+    std::this_thread::sleep_for(std::chrono::microseconds(rng.below(100000)));  // a random moment
+    process.signal(SIGKILL);
+    process.wait(10);
+    complete = process.out().find("each batch once") != std::string::npos;
   }
-  const Ended last(folder.run(words_of(run, true, rng), 90));
+  if (complete) return;
+  const Ended last(folder.run(words(true), 90));
   CHECK_THAT(last.out, Contains("each batch once"));
-}
-
-}  // namespace
-
-TEST_CASE("a killed and resumed run merges each batch once under any rule") {
-  const std::string rule = GENERATE(as<std::string>(), "bsp", "ssp:2", "asp", "pbsp:1");
-  INFO(rule);
-  count_over_kills({{}, {rule}});
-}
-
-TEST_CASE("rules, workers and servers may change with each resumption") {
-  count_over_kills({{}, {"bsp", "ssp:2", "asp", "pbsp:1", "pssp:1:2"}, true});
-}
-
-TEST_CASE("with a pull in Lua a checkpoint holds each batch on all servers or on none") {
-  count_over_kills({{"--pull", "lua"}, {"asp", "ssp:1"}});
-}
-
-TEST_CASE("batches follow the merge policy: a buffered batch is assigned again, a dropped batch is done") {
-  const std::string merge = GENERATE(as<std::string>(), "buffer", "drop");
-  INFO(merge);
-  count_over_kills({{"--merge", merge}, {"asp", "ssp:3"}});
 }
 
 TEST_CASE("a task without a number, changed batches and a checkpoint without tasks are errors") {

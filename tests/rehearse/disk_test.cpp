@@ -1,6 +1,7 @@
 // Simulated disks: after a crash, the resumed run finds the newest checkpoint. ACTORHOST_TEST_SEEDS=100 sets the number
 // of seeds, ACTORHOST_TEST_SEED the first.
 
+#include "host/base/random.hpp"
 #include "tests/rehearse/rehearsals.hpp"
 
 namespace {
@@ -45,6 +46,42 @@ const char* const kTrains = R"(
   }
   local x = actor.param.get "x"
   assert(x:min() == 60 and x:max() == 60, tostring(x))
+)";
+
+/// Three workers train with an optimiser that has all its kinds of state, and print a hash of the values. Argument: the
+/// optimiser.
+const char* const kOptimises = R"(
+  local actor = require "actor"
+  local optim, param, tensor = actor.optim, actor.param, actor.tensor
+  local wave = optim.decay.cosine { every = 3, floor = 0.1 }
+  local options = { lr = 0.1, decay = optim.decay.warm_up { steps = 3, start = 0.2, next = wave } }
+  local own = { sgd = { momentum = 0.9, weight_decay = 0.01 }, rmsprop = { momentum = 0.9 }, adagrad = { initial = 0.1 } }
+  for name, value in pairs(own[...] or {}) do options[name] = value end
+  param.run { -- a resumed job does not repeat it
+    init = function() return { count = tensor.zeros(1) } end,
+    schedule_local = function() return {} end,
+    push = function() return { { "count", tensor.ones(1) } } end,
+    pull = optim.add(),
+    barrier = "bsp",
+    checkpoint = { steps = 1 },
+    stop = function(ctx) return ctx.step >= 2 end,
+  }
+  param.run {
+    init = function() return { small = tensor.ones(5), large = tensor.normal(40003, { seed = 1 }) } end,
+    schedule_local = function() return { "small", "large" } end,
+    push = function(ctx, entries)
+      actor.sleep(0.01)
+      local out = {}
+      for i, entry in ipairs(entries) do out[i] = { entry[1], (entry[2] * 3 + (ctx.id + ctx.step)):sin() } end
+      return out
+    end,
+    pull = optim[...](... == "add" and {} or options),
+    barrier = "bsp",
+    checkpoint = { steps = 1 },
+    stop = function(ctx) return ctx.step >= 20 end,
+  }
+  assert(param.get "count"[1] == 6)
+  if actor.rank == 0 then print(actor.hash { param.get "small", param.get "large" }) end
 )";
 
 /// Writes a checkpoint of rows, or reads the checkpoint of an earlier run.
@@ -109,6 +146,64 @@ TEST_CASE("a run that resumes after a crash finds the newest checkpoint") {
   }
   CHECK(crashes > 0);
   CHECK((saved_crashes > 0 || reads.empty()));  // rows are saved in one step, without a report
+}
+
+TEST_CASE("a resumed optimiser ends with the bits of a run without a crash, also on other servers") {
+  const std::string optimiser = GENERATE("add", "sgd", "adagrad", "adam", "rmsprop", "adamw");
+  Rehearsals rehearsals;
+  const Words job = {rehearsals.write("optimises.lua", kOptimises), optimiser};
+  const Run whole = rehearsals.run({optimiser, job}, 1);
+  const uint64_t first = number_of("ACTORHOST_TEST_SEED", 1);
+  const uint64_t count = number_of("ACTORHOST_TEST_SEEDS", 3);
+  size_t crashes = 0;
+  for (uint64_t order = first; order < first + count; ++order) {
+    const std::string faults = rehearsals.write("faults.lua", crash(order));
+    const auto servers = [&](uint64_t more) { return std::to_string(1 + (order + more) % 3); };
+    const Words saves = {"--servers", servers(0), "--checkpoint", "own", "--faults", faults};
+    const Run crashed = rehearsals.run({optimiser, with(saves, job)}, order);
+    INFO("ACTORHOST_TEST_SEED=" << order << "\n" << whole.ended.description << crashed.ended.description);
+    if (crashed.ended.err.find("checkpoint own/") == std::string::npos) continue;
+    ++crashes;
+    const Run resumed =
+        rehearsals.run_again({optimiser, with({"--servers", servers(1), "--resume", "own"}, job)}, order);
+    INFO(resumed.ended.description);
+    CHECK(resumed.ended.status == 0);
+    CHECK(resumed.ended.out == whole.ended.out);
+  }
+  CHECK(crashes > 0);
+}
+
+TEST_CASE("a server that crashes and resumes merges each batch once, under other rules and with other hosts") {
+  const Words job =
+      with({(source_dir() / "tests/integration/jobs/resume.lua").string()},
+           GENERATE(Words{}, Words{"--pull", "lua"}, Words{"--merge", "buffer"}, Words{"--merge", "drop"}));
+  const Words rules = {"bsp", "ssp:2", "asp", "pbsp:1", "pssp:1:2"};
+  Rehearsals rehearsals;
+  const uint64_t first = number_of("ACTORHOST_TEST_SEED", 1);
+  const uint64_t count = number_of("ACTORHOST_TEST_SEEDS", 3);
+  size_t resumptions = 0;
+  for (uint64_t order = first; order < first + count; ++order) {
+    Rng rng(order);
+    bool saved = false;
+    std::string log;
+    Run run;
+    for (int attempt = 0; attempt < 4; ++attempt) {
+      Words words = {"--servers",    std::to_string(1 + rng.below(3)),
+                     "--barrier",    rules[rng.below(rules.size())],
+                     "--checkpoint", "own"};
+      if (saved) words = with(words, {"--resume", "own"});
+      if (attempt < 3) words = with(words, {"--faults", rehearsals.write("faults.lua", crash(rng.below(50)))});
+      const Job one{"resume", with(words, job), std::to_string(2 + rng.below(3))};
+      run = attempt == 0 ? rehearsals.run(one, order) : rehearsals.run_again(one, order);
+      log += run.ended.description;
+      resumptions += saved ? 1 : 0;
+      if (run.ended.status != 3) break;
+      saved = saved || run.ended.err.find("checkpoint own/") != std::string::npos;
+    }
+    INFO("ACTORHOST_TEST_SEED=" << order << "\n" << log);
+    CHECK(run.ended.status == 0);
+  }
+  CHECK(resumptions > 0);
 }
 
 TEST_CASE("a disk that is full or fails ends a checkpoint with its cause, and the next checkpoint is complete") {

@@ -71,7 +71,7 @@ FolderLock::~FolderLock() {
 
 Status FolderLocks::take(const fs::path& folder, const std::string& name) {
   std::error_code ignored;
-  const fs::path whole = fs::weakly_canonical(folder, ignored);
+  const fs::path whole = fs::weakly_canonical(fs::absolute(folder, ignored), ignored);
   std::lock_guard lock(mutex_);
   const std::pair key(whole, name);
   if (held_.contains(key)) return {};

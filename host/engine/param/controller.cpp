@@ -144,9 +144,12 @@ std::optional<ServerRequest> ParamController::next(double now) {
     case Phase::merged: return decide(now);
     case Phase::to_schedule: return schedule(now);
     case Phase::stopping: return finish(now);
+    case Phase::finished:
+      // A run that ended before the resumed checkpoint ends again, for the log of actions.
+      if (std::exchange(config_.finished, std::nullopt)) return FinishedNotice{summary_};
+      return std::nullopt;
     case Phase::awaiting_stop:
     case Phase::awaiting_schedule:
-    case Phase::finished:
     case Phase::failed: return std::nullopt;
   }
   return std::nullopt;

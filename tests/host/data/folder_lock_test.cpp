@@ -50,6 +50,7 @@ TEST_CASE("a run takes each of its locks once, by any path") {
   CHECK(ours.take(dir / "here", "state").ok());
   CHECK(ours.take(dir / "there/../here", "state").ok());
   CHECK_FALSE(others.take(dir / "here/.", "state").ok());
+  for (int i = 0; i < 2; ++i) CHECK(ours.take(std::filesystem::relative(dir / "new"), "state").ok());
 }
 
 TEST_CASE("a lock does not follow a link, and the error gives the reason") {
