@@ -111,11 +111,11 @@ void save(const std::string& path, const std::string& text) {
 
 int run_host(RunOptions options, uint32_t number, uint32_t hosts, rehearsal::MemoryNetwork& network,
              const std::shared_ptr<DataCache>& data) {
-  if (hosts > 1) {
+  // A host that starts again joins late, which only an elastic run permits.
+  const bool elastic = options.rehearsal->faults.adds_hosts();
+  if (hosts > 1 || elastic) {
     const std::string count = std::to_string(hosts);
-    // A host that starts again joins late, which only an elastic run permits.
-    options.placement.nnodes =
-        options.rehearsal->faults.adds_hosts() ? count + ":" + std::to_string(hosts + kMostJoins) : count;
+    options.placement.nnodes = elastic ? count + ":" + std::to_string(hosts + kMostJoins) : count;
     options.placement.node_rank = std::to_string(number);
     options.placement.rdzv_endpoint = rehearsal::MemoryNetwork::address_of(0) + ":17871";
   }

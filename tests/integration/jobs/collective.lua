@@ -81,6 +81,27 @@ function jobs.timeout_names_missing_rank()
   assert(co.barrier())
 end
 
+-- The errors of all other ranks name the late rank, in each kind of call.
+-- case: late_rank_is_named at: rehearsal:{2,3,8}
+function jobs.late_rank_is_named()
+  local co, late, one = actor.collective, actor.size - 1, actor.tensor.ones(1)
+  local options = { timeout = 0.2 }
+  for name, call in actor.pairs {
+    barrier = function() return co.barrier(options) end,
+    allreduce = function() return co.allreduce(one, "sum", options) end,
+    allgather = function() return co.allgather(one, options) end,
+    reduce = function() return co.reduce(one, "sum", 0, options) end,
+  } do
+    if actor.rank == late then actor.sleep(2) end
+    local _, message, code = call()
+    if actor.rank ~= late then
+      expect.same(message:match "^.-: rank %d+ has not answered in time", ("%s: rank %d has not answered in time"):format(name, late))
+      expect.same(code, "timeout")
+    end
+    assert(co.barrier())
+  end
+end
+
 -- case: loss_that_asynchronous_collective_has at: isolate
 function jobs.loss_that_asynchronous_collective_has()
   local co, tensor = actor.collective, actor.tensor

@@ -1,10 +1,11 @@
--- Jobs of join_point_test.cpp; the first argument selects the job.
+-- Late workers in a job of collectives; the first argument selects the job. join_point_test.cpp has further runs of it.
 local actor = require "actor"
 local meeting = require "meeting"
 local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
+-- case: late_joiner_is_admitted_at_join_point flags: --faults join=2,after=800ms,within=300ms at: rehearsal:{1,3}
 function jobs.late_joiner_is_admitted_at_join_point()
   local co = actor.collective
   local step, late = 0, 0

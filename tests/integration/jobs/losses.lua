@@ -121,22 +121,62 @@ function jobs.events()
   end
 end
 
--- Adds up in Lua, like optim.add.
-local function added(_, updates)
-  local sums, out = {}, {}
-  for _, update in ipairs(updates) do
-    local key = update[1]
-    sums[key] = (sums[key] or actor.param.get(key)) + update[2]
+-- A pull that adds up in Lua, like optim.add.
+local function adding(engine)
+  return function(_, updates)
+    local sums, out = {}, {}
+    for _, update in ipairs(updates) do
+      local key = update[1]
+      sums[key] = (sums[key] or engine.get(key)) + update[2]
+    end
+    for key, value in actor.pairs(sums) do out[#out + 1] = { key, value } end
+    return out
   end
-  for key, value in actor.pairs(sums) do out[#out + 1] = { key, value } end
-  return out
 end
+
+local unseen = {} -- by id: a missing update, which only a lost worker may have
+
+-- Returns a check of the updates that a founder sees in its steps: under bsp and ssp:S in step k those of the others
+-- before step k - S, and under bsp no others. `first`: the first step of each worker.
+local function seen_updates(rule)
+  local staleness, founders, began = rule == "bsp" and 0 or tonumber(rule:match "^ssp:(%d+)$"), {}, nil
+  for _, id in ipairs(require("actor.c.node").workers()) do founders[id] = true end
+  return function(step, x, first)
+    began = began or step
+    for id = 0, staleness and began == 0 and most - 1 or -1 do
+      local seen, due = x[id + 1], math.max(0, step - staleness - first[id + 1])
+      if rule == "bsp" then assert(seen <= due, ("step %d has %g updates of worker %d"):format(step, seen, id)) end
+      if seen < due and (seen > 0 or founders[id]) then
+        unseen[id] = ("step %d has %g of %g updates of worker %d"):format(step, seen, due, id)
+      end
+    end
+  end
+end
+
+local function check_unseen()
+  for id, text in actor.pairs(unseen) do await_loss(id, text) end
+end
+
+-- The update of a worker: a 1 at its places in the values `x` and `y`, and its first step in `first`.
+local size = 300000 -- of `y`, which has parts on several nodes
+local function update_of(ctx, count)
+  local y, first = tensor.zeros(size), tensor.zeros(most)
+  y[ctx.id + 1], y[size - ctx.id] = 1, 1
+  if count == 0 then first[ctx.id + 1] = ctx.step end
+  return { { "x", own() }, { "y", y }, { "first", first } }
+end
+
+local function initial() return { x = tensor.zeros(most), y = tensor.zeros(size), first = tensor.zeros(most) } end
+
+-- The numbers of a worker's updates in the values.
+local function counts_of(x, y, id) return { x[id + 1], y[id + 1], y[size - id] } end
 
 -- Each merged update counts once. `policy`: all, drop, buffer or scale; `how`: "lua" merges in Lua, "fp16" filters. With
 -- "all" a worker sees all of its own updates, and in step k under bsp and ssp:S the updates of the others before step
 -- k - S.
 -- case: server {bsp,ssp:1,asp,pssp:2:1@poll:0.3} all at: rehearsal:{1,2,3,5,8}
--- case: server {bsp,ssp:4,pbsp:2@sticky} all fp16 flags: --servers 3 at: rehearsal:{3x2,64}
+-- case: server {bsp,ssp:4,pbsp:2@sticky} all fp16 flags: --servers 3 at: rehearsal:3x2
+-- case: server ssp:4 all fp16 flags: --servers 3 within: 90 at: rehearsal:64
 -- case: server {bsp,ssp:1} all fp16 flags: --codes 0,3 --faults kill=2,join=2,after=760ms,within=300ms at: rehearsal:5
 -- case: server {bsp,asp} all lua flags: --codes 0,3 --faults kill=1,join=1,after=760ms,within=300ms at: rehearsal:4
 -- case: server bsp all flags: --codes 0,3 --faults kill=1,break=1,within=500ms at: rehearsal:4
@@ -145,40 +185,25 @@ end
 -- case: server pssp:2:4 scale flags: --codes 0,3 --faults kill=1,one-way=1:6s,within=400ms at: rehearsal:4
 -- case: server pbsp:2 all flags: --codes 0,3 --faults kill=1,partition=1:6s,break=1,within=400ms at: rehearsal:4
 function jobs.server(rule, policy, how)
-  local param, steps, mine, size = actor.param, 30, 0, 40000 -- `y` has parts on all servers
+  local param, steps, mine = actor.param, 30, 0
   local policies = { all = param.merge.all(), drop = param.merge.drop { later_than = 1 },
     buffer = param.merge.buffer { k = 2 }, scale = param.merge.scale_by_staleness() }
   local all = policy == "all"
-  local staleness = all and (rule == "bsp" and 0 or tonumber(rule:match "^ssp:(%d+)$"))
-  local began, founders = nil, actor.size
-  local unseen = {} -- by id: a missing update, which only a lost worker may have
-  local function check_seen(step, x, first)
-    for id = 0, most - 1 do
-      local seen, due = x[id + 1], math.max(0, step - staleness - first[id + 1])
-      if rule == "bsp" then assert(seen <= due, ("step %d has %g updates of worker %d"):format(step, seen, id)) end
-      if seen < due and (seen > 0 or id < founders) then
-        unseen[id] = ("step %d has %g of %g updates of worker %d"):format(step, seen, due, id)
-      end
-    end
-  end
+  local check_seen = seen_updates(all and rule or "")
   local summary = param.run {
-    init = function() return { x = tensor.zeros(most), y = tensor.zeros(size), first = tensor.zeros(most) } end,
+    init = initial,
     schedule_local = function() return { "x", "y", "first" } end,
     push = function(ctx, entries)
       rest(0.02)
       local x, y, first = entries[1][2], entries[2][2], entries[3][2]
-      for _, seen in ipairs { x[ctx.id + 1], y[ctx.id + 1], y[size - ctx.id] } do
+      for _, seen in ipairs(counts_of(x, y, ctx.id)) do
         assert(seen <= mine and seen >= 0 and (seen == mine or not all), ("%g of %d updates"):format(seen, mine))
       end
-      began = began or ctx.step
-      if staleness and began == 0 then check_seen(ctx.step, x, first) end
+      check_seen(ctx.step, x, first)
       mine = mine + 1
-      local update, large, start = own(), tensor.zeros(size), tensor.zeros(most)
-      large[ctx.id + 1], large[size - ctx.id] = 1, 1
-      if mine == 1 then start[ctx.id + 1] = ctx.step end
-      return { { "x", update }, { "y", large }, { "first", start } }
+      return update_of(ctx, mine - 1)
     end,
-    pull = how == "lua" and added or actor.optim.add(),
+    pull = how == "lua" and adding(param) or actor.optim.add(),
     merge = policies[policy],
     filter = how == "fp16" and { push = "fp16", pull = "fp16" } or nil,
     barrier = rule,
@@ -190,8 +215,8 @@ function jobs.server(rule, policy, how)
   local x, y = param.get "x", param.get "y"
   local torn = 0 -- the last updates of lost workers, where servers merge without waiting for each other
   for id = 0, most - 1 do
-    local parts = { x[id + 1], y[id + 1], y[size - id] }
-    local least, largest = math.min(unpack(parts)), math.max(unpack(parts))
+    local counts = counts_of(x, y, id)
+    local least, largest = math.min(unpack(counts)), math.max(unpack(counts))
     if how == "fp16" and rule ~= "bsp" and least < largest then
       unseen[id], torn = ("worker %d has %g and %g updates"):format(id, least, largest), torn + 1
       least = largest - 1
@@ -202,39 +227,71 @@ function jobs.server(rule, policy, how)
   if all or policy == "drop" then
     assert(math.abs(x:sum() - summary.updates) <= torn, ("%g updates of %d"):format(x:sum(), summary.updates))
   end
-  for id, text in actor.pairs(unseen) do await_loss(id, text) end
+  check_unseen()
 end
 
--- The updates of each live worker count once.
+-- The updates of each live worker count once, and each update is in all parts of a value or in none. A worker sees the
+-- same updates as on the server. `how`: "lua" merges in Lua, "sgd" compares the parts of a value whose optimiser has a
+-- state.
+-- case: peers {bsp,ssp:2} at: rehearsal:{1,2,3,5,8}
 -- case: peers ssp:2 flags: --codes 0,3 --faults kill=1,break=1,within=900ms at: rehearsal:5
 -- case: peers bsp flags: --codes 0,3 --faults crash=1,partition=1:1s,within=900ms at: rehearsal:5
 -- case: peers asp flags: --codes 0,3 --faults kill=1,stall=1:6s,break=1,within=900ms at: rehearsal:4
 -- case: peers bsp flags: --codes 0,3 --faults kill=1,one-way=1:6s,within=900ms at: rehearsal:3
+-- case: peers {bsp,asp} flags: --codes 0,3 --faults kill=1,join=2,after=800ms,within=500ms at: rehearsal:4
+-- case: peers {bsp,asp} lua flags: --codes 0,3 --faults kill=1,break=1,within=500ms at: rehearsal:4
+-- case: peers bsp sgd flags: --codes 0,3 --faults kill=1,break=1,within=500ms at: rehearsal:4
 -- Two hosts are killed and a third is cut off: three replicas of a key may be lost, a fourth is not.
 -- case: peers bsp flags: --replicas 4 --codes 0,3 --faults kill=2,break=1,partition=1:700ms,within=900ms at: rehearsal:5
-function jobs.peers(rule)
-  local peer, steps, keys, zero = actor.peer, 40, {}, {}
-  for i = 1, 12 do
-    keys[i] = "k" .. i
-    zero[keys[i]] = tensor.zeros(most)
+function jobs.peers(rule, how)
+  local peer, steps, mine, hashes = actor.peer, 20, 0, {}
+  local counted = how ~= "sgd"
+  local check_seen = seen_updates(counted and rule or "")
+  local keys, values = { "x", "y", "first" }, initial()
+  for i = 1, 12 do keys[3 + i], values["k" .. i] = "k" .. i, tensor.zeros(most) end
+  local function check(x, y, wanted)
+    for id = 0, most - 1 do
+      local counts = counts_of(x, y, id)
+      assert(counts[2] == counts[3], ("worker %d: an update is in some parts only"):format(id))
+      if id == actor.id and counted then
+        for _, count in ipairs(counts) do assert(count == wanted, ("%g of %d updates"):format(count, wanted)) end
+      end
+    end
   end
   peer.run {
-    init = function() return zero end,
+    init = function() return values end,
     schedule_local = function() return keys end,
-    push = function()
-      rest(0.02)
-      local out = {}
-      for i, key in ipairs(keys) do out[i] = { key, own() } end
+    push = function(ctx, entries)
+      rest(0.04)
+      local x, y, first = entries[1][2], entries[2][2], entries[3][2]
+      if rule == "bsp" then
+        check(x, y, mine)
+        hashes[ctx.step] = actor.hash { x, y }
+      else
+        assert(x[ctx.id + 1] == mine or not counted, ("%g of %d updates"):format(x[ctx.id + 1], mine))
+      end
+      check_seen(ctx.step, x, first)
+      local out = update_of(ctx, mine)
+      for i = 1, 12 do out[3 + i] = { "k" .. i, own() } end
+      mine = mine + 1
       return out
     end,
-    pull = actor.optim.add(),
+    pull = how == "lua" and adding(peer) or how == "sgd" and actor.optim.sgd { lr = 1, momentum = 0.9 } or actor.optim.add(),
     barrier = rule,
     stop = function(ctx) return ctx.step >= steps end,
   }
-  for _, key in ipairs(keys) do
-    local value = peer.get(key)
-    assert(value:min() >= 0 and value:max() <= steps, tostring(value))
-    assert(value[actor.id + 1] == steps, tostring(value))
+  check(peer.get "x", peer.get "y", mine)
+  for i = 1, counted and 12 or 0 do
+    local value = peer.get("k" .. i)
+    assert(value:min() >= 0 and value:max() <= steps and value[actor.id + 1] == mine, tostring(value))
+  end
+  check_unseen()
+  local all
+  repeat all = co.allgather(hashes) until all
+  for r = 1, all.n do
+    for step, hash in pairs(all[r]) do
+      assert(not hashes[step] or hash == hashes[step], "ranks see different values in step " .. step)
+    end
   end
 end
 
