@@ -11,21 +11,6 @@ Ended run_peers(const std::string& place, const Words& job, const Words& flags =
   return Ended(run_at(place, JobFolder(), with(with(flags, {"jobs/peer_run.lua"}), job)));
 }
 
-/// Kills host `dead` of three once each has logged `kill_after`; the others must exit with 0 and log `last_log`.
-void kill_and_check_others(const Words& job, size_t dead, const std::string& kill_after, const std::string& last_log) {
-  const JobFolder folder;
-  Hosts hosts(folder, 3, with({"-n", "1"}, job));
-  for (size_t i = 0; i < 3; ++i) REQUIRE(hosts[i].wait_for_output(kill_after, 20));
-  hosts[dead].signal(SIGKILL);
-  for (size_t i = 0; i < 3; ++i) {
-    if (i == dead) continue;
-    const auto status = hosts[i].wait(30);
-    INFO(job.back() << ", host " << dead << " is killed\n" << hosts.describe());
-    CHECK(status == 0);
-    CHECK_THAT(hosts[i].err(), Contains(last_log));
-  }
-}
-
 }  // namespace
 
 TEST_CASE("bsp of peers with one seed gives the same bits in threads, in processes and on hosts") {
@@ -134,19 +119,6 @@ TEST_CASE("the console swaps the rule of peers during a run") {
   CHECK(run.wait(20) == 0);
 }
 
-TEST_CASE("a peer run continues when any host is killed, even the coordinator, and no update of the others is lost") {
-  const std::string rule = GENERATE(as<std::string>(), "bsp", "asp", "pbsp:2@sticky");
-  const size_t dead = GENERATE(size_t{0}, size_t{2});
-  kill_and_check_others({"jobs/peer_run.lua", "killed", rule}, dead, "has come to step 20",
-                        "steps 150 updates 300, and all counts are right.");
-}
-
-TEST_CASE("an update of a large tensor is whole or absent when its host is killed within the push") {
-  const std::string rule = GENERATE(as<std::string>(), "bsp", "asp", "ssp:2");
-  const size_t dead = GENERATE(size_t{0}, size_t{2});
-  kill_and_check_others({"jobs/peer_halves.lua", rule}, dead, "has come to step 4", "and all updates are whole.");
-}
-
 TEST_CASE("keys survive as many simultaneous deaths as they have further copies") {
   const auto& [replicas, dead] =
       GENERATE(table<std::string, std::vector<size_t>>({{"1", {0, 3}}, {"2", {3}}, {"4", {0, 1, 3}}}));
@@ -174,75 +146,5 @@ TEST_CASE("the next worker provides the initial values when the first one is kil
     INFO(hosts.describe());
     CHECK(status == 0);
     CHECK_THAT(hosts[i].err(), Contains("steps 3, k is 11."));
-  }
-}
-
-TEST_CASE("a late host joins a peer run at the minimum clock, and all updates of live workers count") {
-  const std::vector<std::pair<std::string, bool>> kinds = {
-      {"bsp", true}, {"bsp", false},           {"ssp:4", false},
-      {"asp", true}, {"pbsp:2@sticky", false}, {"pssp:2:4@poll:0.02", true}};
-  const size_t kind = GENERATE(range(size_t{0}, size_t{6}));
-  const std::string rule = kinds[kind].first;
-  const bool first_is_lost = kinds[kind].second;
-  const JobFolder folder;
-  const FreePort port;
-  const auto start = [&](const std::string& place) {
-    return folder.start({"-n", "2", "--nnodes", "2:3", "--rdzv-endpoint", place, "jobs/peer_run.lua", "joined", rule,
-                         first_is_lost ? "lost" : "none"});
-  };
-  Process first = start(port.endpoint());
-  REQUIRE(first.wait_for_output("info] seed", 20));
-  Process second = start(port.endpoint());
-  const auto under_way = [](const Process& host) { return count_of(host.err(), "20 steps, from step 0 on.") == 2; };
-  REQUIRE(wait_until([&] { return under_way(first) && under_way(second); }, 20));
-  if (first_is_lost) first.signal(SIGKILL);
-  const auto place = second.wait_for_match(
-      first_is_lost ? "coordinator now, at tcp://(\\S+)" : "it can be joined at tcp://(\\S+) too", 20);
-  REQUIRE(place.has_value());
-  Process third = start(*place);
-  const auto from = third.wait_for_match("20 steps, from step (\\d+) on.", 20);
-  INFO(rule << "\n" << first.describe() << second.describe() << third.describe());
-  REQUIRE(from.has_value());
-  CHECK(std::stoi(*from) >= 19);
-  folder.write("enough", "");
-  for (Process* host : {&first, &second, &third}) {
-    if (first_is_lost && host == &first) continue;
-    CHECK(host->wait(20) == 0);
-    CHECK(count_of(host->err(), "all updates count.") == 2);
-  }
-}
-
-TEST_CASE("a wait of over 10 s in a peer run reports the awaited worker once, in each phase of a run") {
-  struct Stuck {
-    Words job;
-    std::string waits;
-  };
-  const std::string last = "rank 2 \\(worker 2 on [^)]+\\)";
-  const std::vector<Stuck> all = {
-      {{"begin", "bsp"}, "until all workers are present: waiting for over 10 s for " + last + " \\(nowhere yet\\)"},
-      {{"push", "bsp"}, "the barrier: waiting for over 10 s for " + last + ", which has completed 2 steps"},
-      {{"push", "ssp:1"}, "the barrier: waiting for over 10 s for " + last + ", which has completed 2 steps"},
-      {{"push", "pbsp:9@sticky"}, "the barrier: waiting for over 10 s for " + last},
-      {{"push", "pssp:9:1@poll:0.1"}, "the barrier: waiting for over 10 s for " + last},
-      {{"push", "asp"}, "until all workers have stopped: waiting for over 10 s for " + last},
-      {{"stop", "bsp"},
-       "until all workers have stopped: waiting for over 10 s for " + last + ", which has completed 8"},
-      {{"init", "bsp"},
-       "until all workers are ready: waiting for over 10 s for rank 0 \\(worker 0 on [^)]+\\), which is not ready"},
-      {{"pull", "asp"}, "acknowledgements of a push: waiting for over 10 s for rank . [^)]+\\) for key .k."}};
-  const std::string place = GENERATE("threads", "isolate");
-  std::vector<std::unique_ptr<JobFolder>> folders;
-  std::vector<Process> runs;
-  for (const Stuck& stuck : all) {
-    folders.push_back(std::make_unique<JobFolder>());
-    const Words flags = place == "threads" ? Words{"-n", "3"} : Words{"-n", "3", "--isolate"};
-    runs.push_back(folders.back()->start(with(with(flags, {"jobs/peer_run_stuck.lua"}), stuck.job)));
-  }
-  for (size_t i = 0; i < all.size(); ++i) {
-    const auto message = runs[i].wait_for_match("(peer.run: " + all[i].waits + ")", 60);
-    INFO(runs[i].describe());
-    CHECK(message.has_value());
-    folders[i]->write("go", "");
-    CHECK(runs[i].wait(30) == 0);
   }
 }

@@ -1,18 +1,16 @@
 -- Random operations on random tables against a model: the tables of all ranks as plain Lua arrays.
 --
---     actorhost -n 3 tests/integration/jobs/collective_table_model.lua SEED CASES
+--     actorhost -n 3 tests/integration/jobs/collective_table_model.lua SEED CASES, with "run" for the seed of the run
 --
--- case: 21 50 within: 60 at: threads:{1,2,3}
--- case: 24 20 within: 60 at: threads:{4,5,6,7,8,9}
--- case: 41 50 within: 60 at: isolate:{1,2,3}
--- case: 44 20 within: 60 at: isolate:{4,5,6,7,8,9}
--- case: 61 20 within: 60 at: hosts:3x{1,2,3}
+-- case: run 20 within: 60 at: rehearsal:{1,2,3,4,5,6,7,9}
+-- case: 24 20 within: 60 at: threads:{3,8} isolate:{2,5}
+-- case: 61 20 within: 60 at: hosts:3x2
 --
 -- All nodes draw the same random numbers, so each knows every rank's operations and data. After each operation every
 -- rank compares its own tables with the model's.
 local actor = require "actor"
 local c, tensor = actor.collective, actor.tensor
-local seed, cases = tonumber((select(1, ...))) or 1, tonumber((select(2, ...))) or 50
+local seed, cases = tonumber((select(1, ...))) or actor.seed, tonumber((select(2, ...))) or 50
 local me, n = actor.rank, actor.size
 local rng
 

@@ -158,7 +158,7 @@ local function check_unseen()
 end
 
 -- The update of a worker: a 1 at its places in the values `x` and `y`, and its first step in `first`.
-local size = 300000 -- of `y`, which has parts on several nodes
+local size = actor.size < 16 and 300000 or 40000 -- of `y`, which has parts on several nodes
 local function update_of(ctx, count)
   local y, first = tensor.zeros(size), tensor.zeros(most)
   y[ctx.id + 1], y[size - ctx.id] = 1, 1
@@ -270,6 +270,7 @@ function jobs.peers(rule, how)
       else
         assert(x[ctx.id + 1] == mine or not counted, ("%g of %d updates"):format(x[ctx.id + 1], mine))
       end
+      assert(rule ~= "bsp" or not counted or x:max() == ctx.step, "a late worker has not begun at the common step")
       check_seen(ctx.step, x, first)
       local out = update_of(ctx, mine)
       for i = 1, 12 do out[3 + i] = { "k" .. i, own() } end

@@ -59,7 +59,8 @@ end
 -- case: counts native {ssp:4,pbsp:0} at: isolate
 -- case: counts lua {ssp:4,pbsp:0} at: hosts
 -- Three tensors of 8 MB:
--- case: counts lua {asp,ssp:2} 2 2000000 3 at: threads:2 threads isolate hosts
+-- case: counts lua {asp,ssp:2} 2 2000000 3 at: rehearsal:3
+-- case: counts lua asp 2 2000000 3 at: threads:2 isolate hosts
 function jobs.counts(how, rule, steps, size, count)
   local n, size = tonumber(count) or 12, tonumber(size) or 3
   local keys, each = keys_of(n), tonumber(steps) or 10
@@ -146,7 +147,8 @@ function jobs.bound(rule, limit)
 end
 
 -- Workers that stop at different steps, with different keys, some of them without updates.
--- case: uneven {bsp,asp,ssp:2,pbsp:2@sticky,pbsp:2@poll:0.01} at: threads isolate hosts
+-- case: uneven {bsp,asp,ssp:2,pbsp:2@sticky,pbsp:2@poll:0.01} at: rehearsal:{1,3,2x2,8}
+-- case: uneven asp at: threads isolate hosts
 function jobs.uneven(rule)
   local mine = "of" .. actor.rank
   run_to(3, {
@@ -166,7 +168,8 @@ function jobs.uneven(rule)
 end
 
 -- Each step pushes to a few keys of the worker while earlier pushes are in flight; all reads include these pushes.
--- case: own {native,replace} {asp,ssp:8} at: threads isolate hosts
+-- case: own {native,replace} {asp,ssp:8} at: rehearsal:{3,2x2}
+-- case: own native asp at: threads isolate hosts
 function jobs.own(how, rule)
   local keys = {}
   for i = 1, 5 do
@@ -391,36 +394,6 @@ function jobs.swaps()
   assert(summary.steps == 20 and summary.updates == 60)
 end
 
--- A worker is killed in the middle: the survivors continue, and each of their updates counts once, at any key.
-function jobs.killed(rule)
-  local keys, zero = keys_of(9), {}
-  for _, key in ipairs(keys) do zero[key] = tensor.zeros(3) end
-  local summary = peer.run {
-    init = function() return zero end,
-    schedule = function() return keys end,
-    push = function(ctx)
-      if ctx.step == 20 then actor.log.info("has come to step 20.") end
-      actor.sleep(0.01)
-      local mine, out = tensor.zeros(3), {}
-      mine[ctx.id + 1] = -1 -- each worker has its own element
-      for i, key in ipairs(keys) do out[i] = { key, mine } end
-      return out
-    end,
-    pull = optim.sgd { lr = 1 },
-    barrier = rule,
-    stop = function(ctx) return ctx.step >= 150 end,
-  }
-  for _, key in ipairs(keys) do
-    local value, all = peer.get(key), 0
-    for id = 1, 3 do
-      if value[id] == 150 then all = all + 1 end
-      assert(value[id] >= 20 and value[id] <= 150, tostring(value))
-    end
-    assert(all == 2, tostring(value))
-  end
-  actor.log.info("steps %d updates %d, and all counts are right.", summary.steps, summary.updates)
-end
-
 -- Some workers are killed after the values are set. The survivors count the missing values.
 function jobs.outlived()
   local keys = keys_of(1000)
@@ -459,35 +432,6 @@ function jobs.beginning()
     stop = function(ctx) return ctx.step >= 3 end,
   }
   actor.log.info("steps %d, k is %d.", summary.steps, peer.get("k"))
-end
-
--- Runs until a file "enough" exists, after a completed run: all updates count, also those of late joiners.
-function jobs.joined(rule)
-  local taken = 0
-  local earlier = run_steps { stop = function(ctx) return ctx.step >= 3 end }
-  assert(earlier.steps == 3 and peer.get("k") == 2)
-  local summary = peer.run {
-    init = function() return { sum = tensor.zeros(1) } end,
-    schedule = function() return { "sum" } end,
-    push = function(ctx)
-      actor.sleep(0.01)
-      taken = taken + 1
-      if taken == 20 then actor.log.info("20 steps, from step %d on.", ctx.step - 19) end
-      return { { "sum", -tensor.ones(1) } }
-    end,
-    pull = optim.sgd { lr = 1 },
-    barrier = rule,
-    stop = function()
-      local enough = io.open("enough")
-      if enough then enough:close() end
-      return enough ~= nil
-    end,
-  }
-  local sum = peer.get("sum")[1]
-  -- The value includes the updates of a lost worker; the summary does not.
-  local right = actor.args[2] == "lost" and sum > summary.updates or sum == summary.updates
-  assert(right, ("%g is not %d"):format(sum, summary.updates))
-  actor.log.info("all updates count.")
 end
 
 local job = table.remove(actor.args, 1)
