@@ -1,15 +1,12 @@
-// Peer runs whose coordinators are killed at random moments, one after another, and hosts that join through a surviving
-// host. ACTORHOST_TEST_KILLS=50 kills that often; ACTORHOST_TEST_SEED repeats the moments.
+// Peer runs whose coordinators are killed one after another, and hosts that join through a surviving host. Rehearsals
+// kill hosts at random moments (jobs/losses.lua, jobs/registers.lua).
 
-#include "host/base/random.hpp"
 #include "tests/integration/jobs.hpp"
 #include "tests/test.hpp"
 
 namespace {
 
 const std::string kPeerJob = "jobs/coordinator_loss.lua";
-
-size_t rounds_of_loss() { return number_of("ACTORHOST_TEST_KILLS", 1); }
 
 /// Whether the newest line of each worker of a host lists exactly these workers.
 bool sees_only(const Process& host, size_t workers, const std::string& seen) {
@@ -91,62 +88,6 @@ TEST_CASE("peers continue when one coordinator after another is killed, and the 
   folder.write("enough", "");
   check_well_ended(hosts, live);
   CHECK_THAT(hosts[live[0]].out(), Contains("is done."));
-}
-
-TEST_CASE("peers continue when their coordinator is killed at a random moment") {
-  const uint64_t seed = std::stoull(any_seed());
-  Rng rng(seed);
-  for (size_t round = 0; round < rounds_of_loss(); ++round) {
-    INFO("seed " << seed << ", round " << round);
-    const JobFolder folder;
-    Hosts hosts(folder, 3, {"-n", "2", kPeerJob});
-    REQUIRE(hosts[1].wait_for_output("works.", 20));
-    const double pause = rng.uniform() * rng.uniform() * 1.5;
-    std::this_thread::sleep_for(std::chrono::duration<double>(pause));  // a random moment
-    const bool known = hosts[1].err().find("workers are peers") != std::string::npos &&
-                       hosts[2].err().find("workers are peers") != std::string::npos;
-    const auto formed = [&](size_t i) { return sees_only(hosts[i], 2, "6 live: 0 1 2 3 4 5"); };
-    const bool whole = formed(0) && formed(1) && formed(2);
-    hosts[0].signal(SIGKILL);
-    const double killed = now();
-    if (!known) {  // until a host knows that it is in a peer run, the loss may end it as in any other run
-      const auto settled = [&](size_t i) { return !hosts[i].running() || count_of(hosts[i].err(), ": sees ") >= 2; };
-      CHECK(wait_until([&] { return settled(1) && settled(2); }, 20));
-      folder.write("enough", "");
-      for (const size_t i : {1, 2}) {
-        const auto status = hosts[i].wait(20);
-        INFO("killed after " << pause << " s\n" << hosts.describe());
-        CHECK((status == 0 || status == 3));
-      }
-      continue;
-    }
-    INFO("killed after " << pause << " s");
-    for (const size_t i : {1, 2}) {
-      CHECK(wait_until([&] { return count_of(hosts[i].err(), " works.") == 2; }, 10));
-    }
-    await_members(hosts, {1, 2}, 2, members_of(hosts, {1, 2}), 40);
-    if (whole) CHECK(now() - killed < 3 * patience());  // a ring in formation may need longer
-    const size_t next = rng.below(3);                   // no host, or one of the two
-    std::vector<size_t> live = {1, 2};
-    if (next != 0) {
-      hosts[next].signal(SIGKILL);
-      std::erase(live, next);
-      await_members(hosts, live, 2, members_of(hosts, live), 20);
-    }
-    folder.write("enough", "");
-    check_well_ended(hosts, live);
-  }
-}
-
-TEST_CASE("the run does not wait for hosts that are killed together with the coordinator") {
-  const JobFolder folder;
-  Hosts hosts(folder, 4, {"-n", "2", kPeerJob});
-  await_members(hosts, {0, 1, 2, 3}, 2, "8 live: 0 1 2 3 4 5 6 7", 20);
-  hosts[0].signal(SIGKILL);
-  hosts[1].signal(SIGKILL);
-  await_members(hosts, {2, 3}, 2, members_of(hosts, {2, 3}), 10);
-  folder.write("enough", "");
-  check_well_ended(hosts, {2, 3});
 }
 
 TEST_CASE("a stopped coordinator is declared failed, and ends when it resumes") {

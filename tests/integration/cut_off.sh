@@ -18,8 +18,10 @@ for host in 0 1 2; do
 done
 mkfifo cut
 pids=""
+program=$1
+shift
 for host in 0 1 2; do
-  ip netns exec "host$host" "$1" --nnodes 3 --rdzv-endpoint 10.9.0.1:29500 -n 1 "$2" "$3" "$4" &
+  ip netns exec "host$host" "$program" --nnodes 3 --rdzv-endpoint 10.9.0.1:29500 -n 1 "$@" &
   pids="$pids $!"
 done
 read -r what <cut

@@ -1,11 +1,16 @@
 -- Makes calls until a rank is lost. The results show whether ranks mix rounds, the list of failed calls whether all
 -- survivors saw the same end of each call. Ends three successful calls after the loss: if ranks saw the loss at
--- different calls, they would wait for each other forever. Arguments: the kind of call, elements.
+-- different calls, they would wait for each other forever. Arguments: the kind of call, elements, the worker that logs
+-- its process to be killed. kills_test.cpp cuts links of this job.
+-- case: {allreduce,reproducible,alltoall,table,rotator} {1,300,100000} flags: --codes 0,3 --faults kill=1,within=100ms at: rehearsal:{3,2x2}
+-- case: {allreduce,alltoall,rotator} 300 flags: --codes 0,3 --faults partition=1:8s,within=100ms at: rehearsal:4
+-- case: {allreduce,reproducible,alltoall,table,rotator} 300000 {0,2} within: 60 kill: dies at: isolate
+-- case: allreduce 4000000 1 within: 60 kill: dies at: isolate:4
 local actor = require "actor"
 local ffi = require "ffi"
 local co, tensor = actor.collective, actor.tensor
-local kind, elements = ...
-elements = tonumber(elements)
+local kind, elements, victim = ...
+elements, victim = tonumber(elements), tonumber(victim)
 
 ffi.cdef "int getpid(void);"
 
@@ -77,6 +82,8 @@ while #failed == 0 or good < 3 do
   else
     error(("call %d: %s (%s)"):format(made, message, code))
   end
-  if made == 3 then actor.log.info(("worker %d in process %d."):format(actor.id, ffi.C.getpid())) end
+  if made == 3 and actor.id == victim then actor.log.info(("dies in process %d."):format(ffi.C.getpid())) end
 end
-actor.log.info(("worker %d made %d calls, failed: [%s]"):format(actor.id, made, table.concat(failed, " ")))
+local report, reports = made .. " calls, failed: " .. table.concat(failed, " "), nil
+repeat reports = co.allgather(report) until reports
+for r = 1, reports.n do assert(reports[r] == report, reports[r] .. "; " .. report) end

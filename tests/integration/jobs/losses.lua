@@ -137,7 +137,8 @@ end
 local unseen = {} -- by id: a missing update, which only a lost worker may have
 
 -- Returns a check of the updates that a founder sees in its steps: under bsp and ssp:S in step k those of the others
--- before step k - S, and under bsp no others. `first`: the first step of each worker.
+-- before step k - S, under bsp no others, and under ssp:S at most those before step k + S + 1. `first`: the first step of
+-- each worker.
 local function seen_updates(rule)
   local staleness, founders, began = rule == "bsp" and 0 or tonumber(rule:match "^ssp:(%d+)$"), {}, nil
   for _, id in ipairs(require("actor.c.node").workers()) do founders[id] = true end
@@ -145,7 +146,8 @@ local function seen_updates(rule)
     began = began or step
     for id = 0, staleness and began == 0 and most - 1 or -1 do
       local seen, due = x[id + 1], math.max(0, step - staleness - first[id + 1])
-      if rule == "bsp" then assert(seen <= due, ("step %d has %g updates of worker %d"):format(step, seen, id)) end
+      local largest = math.max(0, step - first[id + 1] + (rule == "bsp" and 0 or staleness + 1))
+      assert(seen <= largest, ("step %d has %g updates of worker %d"):format(step, seen, id))
       if seen < due and (seen > 0 or founders[id]) then
         unseen[id] = ("step %d has %g of %g updates of worker %d"):format(step, seen, due, id)
       end
