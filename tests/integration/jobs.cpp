@@ -133,7 +133,7 @@ const Words& places() {
 namespace {
 
 /// The number of seeds of a rehearsal.
-uint64_t number_of_seeds() { return number_of("ACTORHOST_TEST_SEEDS", 3); }
+uint64_t number_of_seeds() { return number_of("ACTORHOST_TEST_SEEDS", 2); }
 
 struct Place {
   explicit Place(const std::string& text)
@@ -165,7 +165,7 @@ struct Place {
 
 Finished run_at(const std::string& place, const JobFolder& folder, const Words& words, double seconds) {
   const Place at(place);
-  if (at.kind == "rehearsal") seconds *= std::max(1.0, static_cast<double>(number_of_seeds()) / 3);
+  if (at.kind == "rehearsal") seconds *= std::max(1.0, static_cast<double>(number_of_seeds()) / 2);
   if (at.kind != "hosts") return folder.run(with(at.flags(), words), seconds);
   Hosts hosts(folder, std::stoul(at.hosts()), with({"-n", at.nodes()}, words));
   Finished all;

@@ -234,8 +234,7 @@ const std::string kBacktracks = "print('begun') return ('a'):rep(1000):find(('.-
 
 TEST_CASE("Ctrl-C ends a console whose chunk is in a call that does not return, and reports where it still runs") {
   const JobFolder folder;
-  const Words flags =
-      GENERATE(Words{"repl", "-n", "2"}, Words{"repl", "-n", "2", "--isolate"}, Words{"repl", "-n", "1"});
+  const Words flags = GENERATE(Words{"repl", "-n", "2", "--isolate"}, Words{"repl", "-n", "1"});
   Process console = folder.start(with(flags, {"-e", kBacktracks, "-e", "print('next')"}), "begun");
   console.signal(SIGINT);
   const double interrupted = now();

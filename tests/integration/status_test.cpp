@@ -190,25 +190,25 @@ TEST_CASE("the files of a killed run are ignored, even if another process has it
 
 TEST_CASE("status shows the worker that peers wait for, under rules with and without a sample") {
   const JobFolder folder;
-  const std::string rule = GENERATE("bsp", "ssp:1", "pbsp:9@sticky", "asp");
-  for (const Words& place : {Words{"-n", "3"}, Words{"-n", "3", "--isolate"}}) {
-    const std::string file = "done" + std::to_string(place.size());
-    Process run = folder.start(with(place, {"jobs/status.lua", "peers", file, rule}));
-    // At the start peers may also wait for worker 2 while it waits itself.
-    const auto is_settled = [](const json& s) {
-      size_t long_ones = 0;
-      for (const json& node : s["nodes"]) long_ones += node.contains("for") && node.value("since", 0.0) > 2 ? 1U : 0U;
-      return long_ones == 2 && count_in(s, "for", json({2})) == 2;
-    };
-    const json state = state_when(folder, {}, is_settled);
-    CHECK(count_in(state, "cause", "peer") == 2);
-    if (rule != "asp") {
-      const json waiting = state["barrier"][0]["waiting"];
-      CHECK(waiting.size() == 2);
-      for (const json& one : waiting) CHECK(one["for"] == json({2}));
-    }
-    CHECK_THAT(Ended(folder.run({"status"})).out, Contains("in peer.run for worker 2"));
-    folder.write(file, "");
-    const Ended ended({run}, 20);
+  const auto& [rule, place] = GENERATE(table<std::string, Words>({{"bsp", {"-n", "3"}},
+                                                                  {"ssp:1", {"-n", "3", "--isolate"}},
+                                                                  {"pbsp:9@sticky", {"-n", "3", "--isolate"}},
+                                                                  {"asp", {"-n", "3"}}}));
+  Process run = folder.start(with(place, {"jobs/status.lua", "peers", "done", rule}));
+  // At the start peers may also wait for worker 2 while it waits itself.
+  const auto is_settled = [](const json& s) {
+    size_t long_ones = 0;
+    for (const json& node : s["nodes"]) long_ones += node.contains("for") && node.value("since", 0.0) > 2 ? 1U : 0U;
+    return long_ones == 2 && count_in(s, "for", json({2})) == 2;
+  };
+  const json state = state_when(folder, {}, is_settled);
+  CHECK(count_in(state, "cause", "peer") == 2);
+  if (rule != "asp") {
+    const json waiting = state["barrier"][0]["waiting"];
+    CHECK(waiting.size() == 2);
+    for (const json& one : waiting) CHECK(one["for"] == json({2}));
   }
+  CHECK_THAT(Ended(folder.run({"status"})).out, Contains("in peer.run for worker 2"));
+  folder.write("done", "");
+  const Ended ended({run}, 20);
 }

@@ -13,9 +13,6 @@
 
 namespace actorhost::test {
 
-/// Jobs that continue, or end with code 3, when hosts are lost.
-inline const std::string kLosses = (source_dir() / "tests/integration/jobs/losses.lua").string();
-
 struct Job {
   std::string name;
   Words words;  // flags, the job and its arguments

@@ -188,7 +188,7 @@ TEST_CASE("faults of a rehearsal happen at the same times on threads and on fibr
       GENERATE("kill=1,within=700ms", "kill=1,restart=300ms,within=1500ms", "stall=2:300ms,within=500ms",
                "partition=1:800ms,within=500ms", "one-way=1:800ms,within=500ms", "break=2,within=500ms");
   Rehearsals rehearsals;
-  const Job job{"peers", {"--start-timeout", "10", "--faults", faults, kLosses, "peers", "bsp"}};
+  const Job job{"registers", {"--start-timeout", "10", "--faults", faults, "jobs/registers.lua", "4"}};
   const Run run = rehearsals.run(job, 1);
   INFO(faults << "\n" << run.ended.description);
   CHECK((run.ended.status == 0 || run.ended.status == 3));

@@ -7,7 +7,7 @@ local announce, await = meeting.announce, meeting.await
 local jobs = {}
 
 -- Every rank records its visit in each partition, and holds a file there that only one rank may hold at a time.
--- case: {rounds,kinds,schedulers} within: 60 at: rehearsal:{1,2,5,8,2x2} threads isolate
+-- case: {rounds,kinds,schedulers} within: 60 at: rehearsal:{1,3,5,2x2} threads isolate
 function jobs.rounds()
   local c, tensor = actor.collective, actor.tensor
   local rank, n = actor.rank, actor.size
