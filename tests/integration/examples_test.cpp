@@ -427,7 +427,7 @@ TEST_CASE("async_average trains both ways to its target and prints the time of e
   for (const std::string way : {"synchronous: ", "averaging: "}) {
     const std::string line = line_after(run.out, way);
     CHECK_THAT(line, Matches("[0-9.]+ s to 90 %, then [0-9.]+ %; steps of each worker: [0-9]+ [0-9]+ [0-9]+"));
-    // A worker may reach the target alone, and is then averaged with models that have just begun.
+    // A worker may reach the target alone, and is then averaged with new models.
     CHECK(std::stod(line.substr(line.find("then ") + 5)) > (way == "averaging: " ? 50 : 80));
   }
   CHECK_THAT(run.out, Contains(" rounds, "));
