@@ -472,5 +472,6 @@ TEST_CASE("matrix factorisation recovers the matrix under each model of computat
   const Ended run(JobFolder().run(
       with({"-n", "3", "--seed", "3", example("models/" + model[0])}, Words(model.begin() + 1, model.end())), 60));
   if (model[0] != "async.lua") CHECK(std::stod(line_after(run.out, "epoch  1  rmse ")) > 0.4);
-  CHECK(std::stod(line_after(run.out, "rmse in the end: ")) < 0.005);
+  const double most = model[0] == "async.lua" ? 0.02 : 0.005;  // its updates have no common order
+  CHECK(std::stod(line_after(run.out, "rmse in the end: ")) < most);
 }
