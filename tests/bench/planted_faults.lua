@@ -194,7 +194,7 @@ end
 -- Rehearses with the seeds of a block. Returns the first failed seed and its error, or nil.
 local function search(fault, first)
   local command = ("build/release/bindings/actorhost rehearse --seeds %d:%d -j 2 --codes 0,3 --virtual-seconds 40 "
-    .. "--hosts %d --faults %s %s %s 2>&1"):format(first, first + block - 1, fault.hosts, fault.mix, job, fault.words)
+    .. "--start-timeout 10 --hosts %d --faults %s %s %s 2>&1"):format(first, first + block - 1, fault.hosts, fault.mix, job, fault.words)
   local seed, message, ended, last_line = nil, nil, false, "no output"
   local pipe = assert(io.popen(command))
   for line in pipe:lines() do
