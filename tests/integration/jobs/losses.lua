@@ -17,9 +17,11 @@ end
 local function rest(seconds) actor.sleep(rng:uniform(0, seconds)) end
 
 local lost = {} -- by id
-actor.on_membership(function(change)
-  for _, id in ipairs(change.lost) do lost[id] = true end
-end)
+local function watch_losses()
+  actor.on_membership(function(change)
+    for _, id in ipairs(change.lost) do lost[id] = true end
+  end)
+end
 
 -- Waits until the worker is lost; `text` is the error of a live worker.
 local function await_loss(id, text)
@@ -78,6 +80,7 @@ function jobs.collectives(kind, algorithm)
     local size = actor.size
     local sum, _, code = calls[kind or kinds[i % #kinds + 1]]()
     ends[i] = code or "done"
+    assert(not code or actor.size < size, "a failed call has not changed actor.size")
     if not code and sum ~= true then
       assert(sum and sum:max() <= 1 and sum:sum() == size and sum[actor.id + 1] == 1, tostring(sum))
     end
@@ -89,6 +92,7 @@ end
 -- case: locks flags: --codes 0,3 --faults kill=2,within=700ms at: rehearsal:5
 function jobs.locks()
   local name
+  watch_losses()
   repeat name = co.broadcast(actor.rank == 0 and os.tmpname() or nil, 0) until name
   for i = 1, 30 do
     co.lock(i % 2 == 0 and { "a", i % 3 } or { i % 3, "a" }, function()
@@ -142,6 +146,7 @@ local unseen = {} -- by id: a missing update, which only a lost worker may have
 local function seen_updates(rule)
   local staleness, founders, began = rule == "bsp" and 0 or tonumber(rule:match "^ssp:(%d+)$"), {}, nil
   for _, id in ipairs(require("actor.c.node").workers()) do founders[id] = true end
+  watch_losses()
   return function(step, x, first)
     began = began or step
     for id = 0, staleness and began == 0 and most - 1 or -1 do
