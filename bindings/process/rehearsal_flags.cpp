@@ -54,9 +54,9 @@ void RehearsalFlags::add_to(CLI::App& app) {
   app.add_option(
          "--faults", faults_,
          "kill=1/min,restart=5s,crash=1,stall=2:500ms,partition=1/10s:3s,one-way=1,break=4,disk-full=1:2s,"
-         "disk-error=1,within=20s: a number of faults or a rate of each kind, the durations (5s), when killed hosts "
-         "start again (never), and the time in which faults begin (10s, rates always); or a file in Lua, whose "
-         "function of `world` calls world:at(SECONDS, KIND, HOSTS, SECONDS)")
+         "disk-error=1,after=1s,within=20s: a number of faults or a rate of each kind, the durations (5s), when killed "
+         "hosts start again (never), and the time in which faults begin (0s, 10s, rates always); or a file in Lua, "
+         "whose function of `world` calls world:at(SECONDS, KIND, HOSTS, SECONDS)")
       ->type_name("SPEC|FILE");
   app.add_option(both_spellings("--save-faults"), save_faults_, "writes the faults that happened, for --faults")
       ->type_name("FILE.lua");

@@ -38,7 +38,7 @@ std::string net_weights(JobFolder& folder, const std::string& place, const std::
 
 }  // namespace
 
-TEST_CASE("under BSP one seed gives the same bits in threads, processes and hosts") {
+TEST_CASE("under BSP one seed gives the same bits in threads, processes, hosts and rehearsals") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 100);
   const std::string servers = GENERATE(as<std::string>(), "1", "3");
@@ -47,6 +47,7 @@ TEST_CASE("under BSP one seed gives the same bits in threads, processes and host
   CHECK(weights(folder, "threads", "7", servers) == threads);
   CHECK(weights(folder, "isolate", "7", servers) == threads);
   CHECK(weights(folder, "hosts", "7", servers) == threads);
+  CHECK(weights(folder, "rehearsal", "7", servers) == threads);
 }
 
 TEST_CASE("one and three servers give the same bits, another seed gives different bits") {
@@ -58,7 +59,8 @@ TEST_CASE("one and three servers give the same bits, another seed gives differen
 }
 
 TEST_CASE(
-    "a convolutional net has the same bits in threads, processes and hosts, with one or two servers, on v3 and v4") {
+    "a convolutional net has the same bits in threads, processes, hosts and rehearsals, with any servers, on v3 and "
+    "v4") {
   JobFolder folder;
   folder.write("job.lua", job_text("identical.lua"));
   folder.write("models/cnn.lua", read_text(model_file("cnn.lua")));
@@ -67,7 +69,7 @@ TEST_CASE(
   std::map<std::string, std::string> bits;
   for (const std::string& isa : instruction_sets()) {
     bits[isa] = net_weights(folder, "threads", isa, "1", seed);
-    for (const std::string& place : places()) {
+    for (const std::string& place : with(places(), {"rehearsal"})) {
       for (const char* servers : {"1", "2"}) {
         CAPTURE(isa, place, servers);
         CHECK(net_weights(folder, place, isa, servers, seed) == bits[isa]);

@@ -138,15 +138,15 @@ uint64_t number_of_seeds() { return number_of("ACTORHOST_TEST_SEEDS", 2); }
 struct Place {
   explicit Place(const std::string& text)
       : kind(text.substr(0, text.find(':'))), count(text.size() > kind.size() ? text.substr(kind.size() + 1) : "3") {}
-  /// The words in front of a job on one machine.
-  Words flags() const {
+  /// The words in front of `words` on one machine. A rehearsal without --seed has several seeds.
+  Words flags(const Words& words) const {
     if (kind == "threads") return {"-n", count};
     if (kind == "isolate") return {"-n", count, "--isolate"};
-    if (kind == "rehearsal") {
-      return {"rehearse",          "--hosts", hosts(),           "-n", nodes(), "--seeds", seeds(), "-j", "1",
-              "--virtual-seconds", "40",      "--start-timeout", "10"};
-    }
-    throw std::runtime_error("there is no place '" + kind + "'");
+    if (kind != "rehearsal") throw std::runtime_error("there is no place '" + kind + "'");
+    const Words all = {"rehearse",          "--hosts", hosts(),           "-n", nodes(),
+                       "--virtual-seconds", "40",      "--start-timeout", "10"};
+    if (std::find(words.begin(), words.end(), "--seed") != words.end()) return all;
+    return with(all, {"--seeds", seeds(), "-j", "1"});
   }
   std::string hosts() const { return count.substr(0, count.find('x')); }
   /// The nodes of each host.
@@ -166,7 +166,7 @@ struct Place {
 Finished run_at(const std::string& place, const JobFolder& folder, const Words& words, double seconds) {
   const Place at(place);
   if (at.kind == "rehearsal") seconds *= std::max(1.0, static_cast<double>(number_of_seeds()) / 2);
-  if (at.kind != "hosts") return folder.run(with(at.flags(), words), seconds);
+  if (at.kind != "hosts") return folder.run(with(at.flags(words), words), seconds);
   Hosts hosts(folder, std::stoul(at.hosts()), with({"-n", at.nodes()}, words));
   Finished all;
   for (const int code : hosts.wait(seconds)) {
@@ -180,7 +180,7 @@ Finished run_at(const std::string& place, const JobFolder& folder, const Words& 
 
 Finished run_and_kill(const std::string& place, const JobFolder& folder, const Words& words, double seconds,
                       const std::string& name) {
-  Process run = folder.start(with(Place(place).flags(), words));
+  Process run = folder.start(with(Place(place).flags(words), words));
   ::kill(process_of(run, name), SIGKILL);
   const auto status = run.wait(seconds);
   return {status, run.out(), run.err(), run.describe()};
@@ -190,7 +190,7 @@ PlacedRun::PlacedRun(const JobFolder& folder, const std::string& place, const Wo
   if (place == "hosts") {
     hosts = std::make_unique<Hosts>(folder, 3, with({"-n", "1"}, words));
   } else {
-    alone = std::make_unique<Process>(folder.start(with(Place(place).flags(), words)));
+    alone = std::make_unique<Process>(folder.start(with(Place(place).flags(words), words)));
   }
 }
 

@@ -99,8 +99,8 @@ class Hosts {
 const Words& places();
 /// Runs the job there to its end; `words` are flags and the job. "threads:N" and "isolate:N" have N workers, "hosts:N"
 /// has N hosts of one worker, "hosts:NxM" of M workers. The status is that of the first host that did not exit with 0,
-/// and the output is that of all hosts. "rehearsal:N" and "rehearsal:NxM" rehearse the job on such hosts with several
-/// seeds.
+/// and the output is that of all hosts. "rehearsal:N" and "rehearsal:NxM" rehearse the job on such hosts, with several
+/// seeds unless the words have a --seed.
 Finished run_at(const std::string& place, const JobFolder& folder, const Words& words, double seconds = 30);
 
 /// The same in threads or processes, and kills the process that logs "NAME in process NUMBER.".

@@ -13,11 +13,11 @@ Ended run_peers(const std::string& place, const Words& job, const Words& flags =
 
 }  // namespace
 
-TEST_CASE("bsp of peers with one seed gives the same bits in threads, in processes and on hosts") {
+TEST_CASE("bsp of peers with one seed gives the same bits in threads, processes, hosts and rehearsals") {
   const std::string size = GENERATE("4", "300001");  // the second size takes two parts
   for (const std::string pull : {"native", "lua", "replace"}) {
     std::set<std::string> bits;
-    for (const std::string place : {"threads", "isolate", "hosts"}) {
+    for (const std::string place : {"threads", "isolate", "hosts", "rehearsal"}) {
       const Ended run = run_peers(place, {"bits", pull, "bsp", size}, {"--seed", "7"});
       bits.insert(line_after(run.out, "bits: "));
     }
