@@ -79,7 +79,7 @@ local faults = {
     name = "old-membership", file = "host/engine/collective/collectives.cpp",
     old = "  AH_TRY(catch_up(call.loss_epoch()));\n",
     new = "",
-    hosts = 5, mix = "kill=2,within=700ms", words = "collectives allreduce star",
+    hosts = 6, mix = "kill=2,within=700ms", words = "collectives allreduce star apart",
   },
   -- A rank is killed while the others rest between two calls: the next call succeeds without it, and its sum is not
   -- that of the ranks before the call.
