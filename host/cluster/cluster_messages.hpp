@@ -203,8 +203,11 @@ struct LongWait {
   std::vector<NodeId> absent = {};  // the workers that it waits for
   uint32_t reports = 0;             // number of its reports; the coordinator counts them
   bool outside = false;             // a late joiner that waits to enter the others' collectives
+  uint64_t sequence = 0;            // of the call: all members make the calls of a sequence in the same order
 
-  static void fields(auto& m, auto&& field) { field(m.number, words(m.what), m.absent, m.reports, m.outside); }
+  static void fields(auto& m, auto&& field) {
+    field(m.number, words(m.what), m.absent, m.reports, m.outside, m.sequence);
+  }
 };
 
 /// Where a worker is, for messages about long waits and order mismatches.

@@ -33,6 +33,27 @@ TEST_CASE("a loss after a failed collective fails the next collective too") {
   CHECK(run.ended.status == 0);
 }
 
+TEST_CASE("a call over a broken link is no cycle of ranks that wait for each other") {
+  Rehearsals rehearsals;
+  const std::string job = rehearsals.write("group.lua", R"(
+    local actor = require "actor"
+    local co = actor.collective
+    if actor.rank == 0 then return co.wait_event "over" end
+    local group, code = co.group("apart", { 1, 2 }), nil
+    repeat code = select(3, group:allreduce(actor.tensor.ones(9))) until code
+    assert(code == "peer_lost" and group:size() == 1)
+    co.send_event("over", true, { to = 0 })
+  )");
+  const std::string faults =
+      rehearsals.write("faults.lua", "return function(world) world:at(0.05, 'break', { 1, 2 }) end");
+  for (uint64_t order = 1; order <= 5; ++order) {
+    const Run run = rehearsals.run({"group", {"--faults", faults, job}}, order);
+    INFO("order " << order << "\n" << run.ended.description);
+    CHECK(run.ended.status == 3);
+    CHECK(std::regex_search(run.ended.err, std::regex("has dropped host \\d: its link to host \\d is broken")));
+  }
+}
+
 TEST_CASE("a lost cluster does not hide the failure of another host") {
   Rehearsals rehearsals;
   const std::string job = rehearsals.write("fails.lua", R"(

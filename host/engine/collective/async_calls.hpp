@@ -28,7 +28,9 @@ class AsyncCall {
   /// The outcome. Call it once, on the node's thread, after `done`.
   Result<CallResult> take() { return std::move(*outcome_); }
   /// Describes the call and its members.
-  WaitingCall description() const noexcept { return {name_, signature_, where_, ids_, ranks_}; }
+  WaitingCall description() const noexcept {
+    return {name_, signature_, where_, ids_, ranks_, sequence_of(std::get<0>(key_), true)};
+  }
   /// After `done`: whether the call has failed with a loss, and the members that this process knew to be lost then.
   bool failed_with_loss() const noexcept { return failed_with_loss_; }
   const std::vector<NodeId>& lost() const noexcept { return lost_; }

@@ -4,7 +4,8 @@
 //
 // The coordinator's reply may overtake earlier frames, so a `StallInspector` acts only on confirmed reports. Two
 // consecutive reports must show that a member has ended or is in an action. In a cycle of waiting ranks, every other
-// rank must report its unchanged wait twice after this rank has first seen the cycle.
+// rank must report its unchanged wait twice after this rank has first seen the cycle. The waits must be in calls of
+// different sequences: in one sequence a script cannot cause a cycle, but a broken link can.
 
 #include <span>
 #include <string>
@@ -24,7 +25,13 @@ struct WaitingCall {
   std::string_view where;           // the script's line
   std::span<const NodeId> ids;      // of the members
   std::span<const uint32_t> ranks;  // of the members
+  uint64_t sequence;                // of the blocking or the asynchronous calls of the group
 };
+
+/// The number of the blocking or the asynchronous calls of a group.
+inline uint64_t sequence_of(uint32_t group, bool asynchronous) noexcept {
+  return 2 * uint64_t{group} + (asynchronous ? 1 : 0);
+}
 
 class StallInspector {
  public:
