@@ -107,34 +107,6 @@ function jobs.sixty_four_nodes_average(...)
   for r = 1, all.n do assert(all[r] == hash) end
 end
 
--- case: rank_that_is_killed_while_it_averages {all,ring,random} SEED within: 120 at: isolate:4
-function jobs.rank_that_is_killed_while_it_averages(...)
-  local average, tensor, co = actor.average, actor.tensor, actor.collective
-  local peers, seed = (...), tonumber((select(2, ...)))
-  local model = { w = tensor.full({ 300000 }, actor.rank) }
-  local handle = average.start(model, { sync_interval_ms = 1, peers = peers })
-  local last = actor.rng(seed):int(1, 400)
-  local step = 0
-  -- Survivors stop only after one of them has seen the loss.
-  while actor.size == 4 or step < 500 do
-    step = step + 1
-    handle:step(function() model.w:add_(0.001) end)
-    if actor.id == 2 and step == last then meeting.die() end
-    require("actor.events").deliver()
-  end
-  handle:abort()
-  local hash = actor.hash(model)
-  local all = co.allgather(hash)
-  for r = 1, all.n do assert(all[r] == hash, "ranks hold different models") end
-  local x = model.w:get(1)
-  assert(x - x == 0)
-  handle:resume()
-  local rounds = handle:stats().rounds
-  while handle:stats().rounds < rounds + 3 do handle:step(function() model.w:add_(0.001) end) end
-  handle:abort()
-  assert(all.n == 3)
-end
-
 -- case: rank_that_is_killed_while_others_wait within: 60 at: isolate
 function jobs.rank_that_is_killed_while_others_wait()
   local model = actor.tensor.full({ 10 }, actor.rank)

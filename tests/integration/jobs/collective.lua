@@ -16,29 +16,6 @@ function jobs.sixty_four_ranks_combine()
   assert(co.allgather(tensor.full({ 1 }, actor.rank)):get(64) == 63)
 end
 
--- case: rank_that_is_killed_between_or_in {10,60000} SEED within: 120 at: isolate:4
-function jobs.rank_that_is_killed_between_or_in(...)
-  local co, tensor = actor.collective, actor.tensor
-  local count, seed = tonumber((...)), tonumber((select(2, ...)))
-  local last = actor.rng(seed):int(20, 200)
-  local i, failures = 0, {}
-  while i < 300 do
-    i = i + 1
-    if actor.id == 2 and i == last then meeting.die() end
-    local mine = tensor.full({ count }, i)
-    local got, message, code = co.allreduce(mine)
-    if not got then
-      failures[#failures + 1] = ("call %d: %s (%s)"):format(i, message, code)
-      assert(mine:get(1) == i and mine:get(count) == i)
-      got = assert(co.allreduce(mine))
-    end
-    assert(got:get(1) == i * actor.size and got:get(count) == i * actor.size, i)
-  end
-  local all = assert(co.allgather(table.concat(failures, "; ")))
-  for r = 2, all.n do assert(all[r] == all[1], all[r]) end
-  expect.same(actor.size .. " ranks: " .. (all[1]:gsub("call %d+: ", "")), "3 ranks: allreduce: rank 2 lost (peer_lost)")
-end
-
 function jobs.collective_that_does_not_fit_with()
   local co, tensor = require("actor").collective, require("actor").tensor
   if require("actor").rank == 0 then
