@@ -218,6 +218,9 @@ void AverageLead::go() {
   Round& round = *round_;
   std::vector<NodeId> nodes(round.copied.begin(), round.copied.end());
   const bool all_fresh = std::all_of(nodes.begin(), nodes.end(), [&](NodeId n) { return members_.at(n).fresh; });
+  round.adopts = !all_fresh || std::all_of(members_.begin(), members_.end(), [](const auto& entry) {
+    return entry.second.fresh || entry.second.state == State::left;
+  });
   RoundGo go;
   go.round = round.number;
   go.pattern = order(nodes);
@@ -247,7 +250,7 @@ void AverageLead::end(RoundVerdict::Outcome outcome, const std::string& message,
   const bool applied = outcome == RoundVerdict::Outcome::applied;
   send_to_all(round.processes, average_kind::verdict, pack(RoundVerdict{round.number, outcome, round.reason, message}));
   for (auto& [node, member] : members_) {
-    if (applied && round.participants.count(node) > 0) member.fresh = false;
+    if (applied && round.adopts && round.participants.count(node) > 0) member.fresh = false;
     const bool over = applied || outcome == RoundVerdict::Outcome::failed;
     if (!over || member.state == State::left) continue;
     if (round.reason == RoundReason::abort && member.state == State::aborting) enter(member, State::resting, now);

@@ -64,6 +64,7 @@ class AverageLead {
     std::set<ProcessId> processes;  // processes notified of the round
     std::set<NodeId> participants;
     std::set<ProcessId> busy;  // processes that still lack data
+    bool adopts = true;        // its mean is that of the session, which late joiners take over
   };
 
   void on_report(ProcessId from, const Report& report, double now);

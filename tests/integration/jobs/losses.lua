@@ -182,7 +182,7 @@ local function update_of(ctx, count)
   local y, first = tensor.zeros(size), tensor.zeros(most)
   y[ctx.id + 1], y[size - ctx.id] = 1, 1
   if count == 0 then first[ctx.id + 1] = ctx.step end
-  return { { "x", own() }, { "y", y }, { "first", first } }
+  return { { "first", first }, { "x", own() }, { "y", y } } -- `first` is in each value that has the update
 end
 
 local function initial() return { x = tensor.zeros(most), y = tensor.zeros(size), first = tensor.zeros(most) } end
