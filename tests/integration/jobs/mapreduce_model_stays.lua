@@ -81,6 +81,7 @@ return function(operations, same)
   -- Replaces values that JSON cannot represent.
   local function for_json(a, b)
     if type(a) == "number" and a - a ~= 0 then a = "none" end
+    if type(b) == "number" and b - b ~= 0 then b = "none" end
     if type(a) == "string" then a = a:gsub("\255", "?") end
     return a, b
   end
