@@ -10,12 +10,11 @@ struct SimTransport::Link {
   ProcessId from = 0;
   ProcessId to = 0;
   std::shared_ptr<const SimLink> settings;  // shared by all links without own settings
-  bool lost = false;                        // cut, Cut::lose
-  bool held = false;                        // cut, Cut::hold
+  bool lost = false;                        // cut
   double last_arrival = 0;
   double free_at = 0;  // end of the last transmission, for a limited bandwidth
   size_t queued_bytes = 0;
-  std::list<Frame> backlog;  // frames before a held link or a full mailbox; costs nothing while it is empty
+  std::list<Frame> backlog;  // frames before a full mailbox; costs nothing while it is empty
   std::vector<std::function<void()>> room_callbacks;
 
   bool has_room(size_t cost, size_t times) const {
@@ -84,11 +83,9 @@ void SimTransport::set_link(ProcessId from, ProcessId to, SimLink link) {
   link_between(from, to).settings = std::make_shared<const SimLink>(std::move(link));
 }
 
-void SimTransport::cut(ProcessId a, ProcessId b, Cut mode) {
+void SimTransport::cut(ProcessId a, ProcessId b) {
   for (Link* link : {&link_between(a, b), &link_between(b, a)}) {
-    link->lost = mode == Cut::lose;
-    link->held = mode == Cut::hold;
-    if (!link->lost) continue;
+    link->lost = true;
     counters_.lost += link->backlog.size();
     for (const Frame& frame : link->backlog) done_with(*link, frame.cost());
     link->backlog.clear();
@@ -97,7 +94,7 @@ void SimTransport::cut(ProcessId a, ProcessId b, Cut mode) {
 
 void SimTransport::heal(ProcessId a, ProcessId b) {
   for (Link* link : {&link_between(a, b), &link_between(b, a)}) {
-    link->lost = link->held = false;
+    link->lost = false;
     if (!link->backlog.empty()) add_event(clock_.now(), link, kResume);
   }
 }
@@ -212,7 +209,7 @@ SimTransport::Link& SimTransport::link_between(ProcessId from, ProcessId to) {
 // An idle link equals a new link, so it is dropped: in large simulations most pairs send once.
 void SimTransport::drop_idle(Link& link) {
   const bool plain = link.settings == (link.from == link.to ? inside_link_ : default_link_);
-  if (!plain || link.lost || link.held || link.queued_bytes > 0 || !link.room_callbacks.empty()) return;
+  if (!plain || link.lost || link.queued_bytes > 0 || !link.room_callbacks.empty()) return;
   if (refused_ == &link) refused_ = nullptr;
   const auto at = links_.find((uint64_t{link.from} << 32) | link.to);
   free_links_.push_back(std::move(at->second));
@@ -235,10 +232,8 @@ double SimTransport::arrival_time(Link& link, size_t cost) {
     leaves = std::max(leaves, link.free_at) + static_cast<double>(cost) / link.settings->bytes_per_second;
     link.free_at = leaves;
   }
-  double arrives = leaves + link.settings->latency(rng_);
-  if (!link.settings->reorder) arrives = std::max(arrives, link.last_arrival);
-  link.last_arrival = arrives;
-  return arrives;
+  link.last_arrival = std::max(leaves + link.settings->latency(rng_), link.last_arrival);
+  return link.last_arrival;
 }
 
 void SimTransport::arrive(Link& link, Frame&& frame) {
@@ -247,7 +242,7 @@ void SimTransport::arrive(Link& link, Frame&& frame) {
     done_with(link, frame.cost());
     return;
   }
-  if (link.held || !link.backlog.empty() || !deliver(link, frame)) return link.backlog.push_back(std::move(frame));
+  if (!link.backlog.empty() || !deliver(link, frame)) return link.backlog.push_back(std::move(frame));
   drop_idle(link);
 }
 
@@ -273,7 +268,7 @@ bool SimTransport::deliver(Link& link, Frame& frame) {
 }
 
 void SimTransport::resume(Link& link) {
-  while (!link.backlog.empty() && !link.held) {
+  while (!link.backlog.empty()) {
     if (!deliver(link, link.backlog.front())) return;
     link.backlog.pop_front();
   }

@@ -1,5 +1,5 @@
 #pragma once
-// A network on virtual time. Frames arrive after a latency from a seeded generator, and may be lost, reordered or cut
+// A network on virtual time. Frames arrive after a latency from a seeded generator, and may be lost or cut
 // off. One thread owns the network, all simulated nodes, their mailboxes and the clock; nothing blocks. A test runs the
 // simulation by `step` or `run_until`, which advance the clock to the next event. Nodes act on arrivals
 // (`on_delivered`) or timers (`at`). The same seed and calls give the same run, event for event.
@@ -25,15 +25,9 @@ Latency exponential_latency(double mean);
 /// The link from one process to another. The default behaves like a stream: in order, no losses.
 struct SimLink {
   Latency latency = constant_latency(50e-6);
-  double loss = 0;       // probability that a frame vanishes
-  bool reorder = false;  // a frame may overtake earlier frames
+  double loss = 0;  // probability that a frame vanishes
   double bytes_per_second = kForever;
   size_t max_queued_bytes = size_t{64} << 20;  // in flight and undelivered; above this, try_send returns full
-};
-
-enum class Cut {
-  lose,  // frames in flight, and frames sent during the cut, are lost
-  hold   // frames wait, and arrive in order once the cut is healed
 };
 
 class SimTransport final : public Transport {
@@ -49,8 +43,8 @@ class SimTransport final : public Transport {
   void set_links(SimLink link);
   /// Sets the link from `from` to `to`, in one direction.
   void set_link(ProcessId from, ProcessId to, SimLink link);
-  /// Cuts both directions between two processes.
-  void cut(ProcessId a, ProcessId b, Cut mode = Cut::lose);
+  /// Cuts both directions between two processes: frames in flight, and frames sent during the cut, are lost.
+  void cut(ProcessId a, ProcessId b);
   void heal(ProcessId a, ProcessId b);
   /// Loses frames between all pairs for which `separated` holds, until the next call; nullptr: none.
   void partition(std::function<bool(ProcessId, ProcessId)> separated) { separated_ = std::move(separated); }

@@ -102,7 +102,7 @@ TEST_CASE("peers hold no bytes of nodes that failed during large writes") {
   for_seeds(3, [](uint64_t seed) -> std::string {
     constexpr NodeId kStable = 4;
     constexpr int kRounds = 12;
-    KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3), 0, false, 200e6}, 64 * kChunkBytes);
+    KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3), 0, 200e6}, 64 * kChunkBytes);
     world.bootstrap(kStable, 2);
     Rng rng(seed, 3);
     std::vector<Blob> sent;
