@@ -302,8 +302,7 @@ Meeting& Collectives::meeting_of(CollectiveGroup& group, const Live& live) {
 
 Result<CallResult> Collectives::meet(CollectiveGroup& group, Live& live, const CallSpec& spec,
                                      std::vector<Frame>& strays) {
-  const WaitingCall description{spec.name,      spec.signature,   spec.where,
-                                live.group.ids, live.group.ranks, sequence_of(group.id, false)};
+  const WaitingCall description = waiting_call(spec, live.group, group.id);
   StallInspector inspector(node_, description, ++waits_, live.clock);
   const auto on_check = [&inspector](const std::vector<uint32_t>& missing) { return inspector.check(missing); };
   const Meeting::Waiting waiting{live.group.ranks, live.clock, on_check, match(group), strays};
@@ -390,8 +389,7 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
 Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live,
                           std::vector<Frame> frames) {
   const CallSpec& spec = call.spec();
-  const WaitingCall description{spec.name,      spec.signature,   spec.where,
-                                live.group.ids, live.group.ranks, sequence_of(group.id, false)};
+  const WaitingCall description = waiting_call(spec, live.group, group.id);
   CallClock& clock = call.clock();
   StallInspector inspector(node_, description, ++waits_, clock);
   const Port::Match wanted = match(group);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "host/cluster/node.hpp"
+#include "host/engine/collective/call.hpp"
 #include "host/engine/collective/call_clock.hpp"
 
 namespace actorhost {
@@ -31,6 +32,11 @@ struct WaitingCall {
 /// The number of the blocking or the asynchronous calls of a group.
 inline uint64_t sequence_of(uint32_t group, bool asynchronous) noexcept {
   return 2 * uint64_t{group} + (asynchronous ? 1 : 0);
+}
+
+/// A blocking call of a group with this number. Refers to the arguments.
+inline WaitingCall waiting_call(const CallSpec& spec, const CallGroup& group, uint32_t number) {
+  return {spec.name, spec.signature, spec.where, group.ids, group.ranks, sequence_of(number, false)};
 }
 
 class StallInspector {
