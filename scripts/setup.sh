@@ -64,7 +64,7 @@ root_runner() {
 install_packages() {
   runner=$(root_runner) || return 1
   report "installing $*"
-  apt="$runner env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120"
+  apt="$runner env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 -o Acquire::Retries=3"
   $apt update >"$install_log" 2>&1 || true  # one unreachable source must not matter if the others have the packages
   $apt install -y --no-install-recommends "$@" >>"$install_log" 2>&1
 }
