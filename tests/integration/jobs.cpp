@@ -143,8 +143,7 @@ struct Place {
     if (kind == "threads") return {"-n", count};
     if (kind == "isolate") return {"-n", count, "--isolate"};
     if (kind != "rehearsal") throw std::runtime_error("there is no place '" + kind + "'");
-    const Words all = {"rehearse",          "--hosts", hosts(),           "-n", nodes(),
-                       "--virtual-seconds", "40",      "--start-timeout", "10"};
+    Words all = {"rehearse", "--hosts", hosts(), "-n", nodes(), "--virtual-seconds", "60", "--start-timeout", "10"};
     if (std::find(words.begin(), words.end(), "--seed") != words.end()) return all;
     return with(all, {"--seeds", seeds(), "-j", "1"});
   }
