@@ -9,6 +9,8 @@
 
 #include <lua.hpp>
 
+#include "bindings/vm/lua_support.hpp"
+
 namespace actorhost {
 
 namespace {
@@ -21,67 +23,50 @@ struct World {
 constexpr double kLatest = 1e9;
 
 uint32_t host_at(lua_State* L, int index, const World& world) {
-  const lua_Number host = luaL_checknumber(L, index);
-  if (host >= 0 && host < world.hosts && host == static_cast<uint32_t>(host)) return static_cast<uint32_t>(host);
-  return static_cast<uint32_t>(
-      luaL_error(L, "no host %f: the hosts are 0 to %d", host, static_cast<int>(world.hosts) - 1));
+  return static_cast<uint32_t>(check_integer(L, index, "host", "world:at", 0, int64_t{world.hosts} - 1));
 }
 
-double seconds_at(lua_State* L, int index, const char* what) {
-  const lua_Number value = luaL_checknumber(L, index);
-  if (!(value >= 0) || value > kLatest) luaL_error(L, "%s is a number of seconds from 0 up, not %f", what, value);
-  return value;
+double seconds_at(lua_State* L, int index, const char* name, const char* function) {
+  const double value = check_number(L, index, name, function);
+  if (value >= 0 && value <= kLatest) return value;
+  lua_pushfstring(L, "bad argument '%s' to %s: expected seconds from 0 to %f, got %f", name, function, kLatest, value);
+  raise_at_user(L, lua_tostring(L, -1));
 }
 
-/// world:at(seconds, kind, hosts [, lasts]). A jump of Lua's errors passes no object with a destructor.
+/// world:at(seconds, kind, hosts [, lasts])
 int world_at(lua_State* L) {
-  World& world = *static_cast<World*>(lua_touserdata(L, lua_upvalueindex(1)));
-  const double at = seconds_at(L, 2, "the time of a fault");
-  const char* const kind = luaL_checkstring(L, 3);
-  const bool several = lua_istable(L, 4);
-  const size_t count = several ? lua_objlen(L, 4) : lua_isnoneornil(L, 4) ? 0 : 1;
-  for (size_t i = 1; i <= count; ++i) {
-    if (several) lua_rawgeti(L, 4, static_cast<int>(i));
-    (void)host_at(L, several ? -1 : 4, world);
-    if (several) lua_pop(L, 1);
+  const World& world = *static_cast<World*>(lua_touserdata(L, lua_upvalueindex(1)));
+  const double at = seconds_at(L, 2, "seconds", "world:at");
+  const std::string kind(check_text(L, 3, "kind", "world:at"));
+  std::vector<uint32_t> hosts;
+  if (lua_istable(L, 4)) {
+    each_item(L, 4, [&](int) { hosts.push_back(host_at(L, -1, world)); });
+  } else if (!lua_isnoneornil(L, 4)) {
+    hosts.push_back(host_at(L, 4, world));
   }
-  const bool has_duration = !lua_isnoneornil(L, 5);
-  const double lasts = has_duration ? seconds_at(L, 5, "the duration of a fault") : 0;
-  {
-    std::vector<uint32_t> hosts;
-    for (size_t i = 1; i <= count; ++i) {
-      if (several) lua_rawgeti(L, 4, static_cast<int>(i));
-      hosts.push_back(static_cast<uint32_t>(lua_tonumber(L, several ? -1 : 4)));
-      if (several) lua_pop(L, 1);
-    }
-    const Status added =
-        world.faults.add(at, kind, std::move(hosts), has_duration ? std::optional(lasts) : std::nullopt);
-    if (added.ok()) return 0;
-    luaL_where(L, 1);
-    lua_pushstring(L, added.error().message.c_str());
-  }
-  lua_concat(L, 2);
-  return lua_error(L);
+  std::optional<double> lasts;
+  if (!lua_isnoneornil(L, 5)) lasts = seconds_at(L, 5, "lasts", "world:at");
+  const Status added = world.faults.add(at, kind, std::move(hosts), lasts);
+  if (!added.ok()) raise_at_user(L, added.error().message);
+  return 0;
 }
 
 /// world:restart(seconds)
 int world_restart(lua_State* L) {
-  World& world = *static_cast<World*>(lua_touserdata(L, lua_upvalueindex(1)));
-  world.faults.restart = rehearsal::time_of(seconds_at(L, 2, "the time until a killed host starts again"));
+  const World& world = *static_cast<World*>(lua_touserdata(L, lua_upvalueindex(1)));
+  world.faults.restart = rehearsal::time_of(seconds_at(L, 2, "seconds", "world:restart"));
   return 0;
 }
 
 void push_world(lua_State* L, World& world, uint64_t seed) {
   lua_createtable(L, 0, 4);
-  lua_pushinteger(L, static_cast<lua_Integer>(world.hosts));
-  lua_setfield(L, -2, "hosts");
-  lua_pushnumber(L, static_cast<lua_Number>(seed));
-  lua_setfield(L, -2, "seed");
+  set_field(L, "hosts", world.hosts);
+  set_field(L, "seed", seed);
   lua_pushlightuserdata(L, &world);
-  lua_pushcclosure(L, world_at, 1);
+  lua_pushcclosure(L, guarded<world_at>, 1);
   lua_setfield(L, -2, "at");
   lua_pushlightuserdata(L, &world);
-  lua_pushcclosure(L, world_restart, 1);
+  lua_pushcclosure(L, guarded<world_restart>, 1);
   lua_setfield(L, -2, "restart");
 }
 
