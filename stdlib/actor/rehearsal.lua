@@ -39,7 +39,7 @@ local EPOCH = 946684800 -- the virtual time 0 is 2000-01-01 00:00:00 UTC
 
 ---For the host: replaces the clocks of this Lua state by the virtual time, and warns once of each other source of results
 ---that differ between two rehearsals.
-function M.isolate()
+function M.replace_clocks()
   local actor, log, ffi = require("actor"), require("actor.log"), require("ffi")
   local time, date, execute, popen, cdef = os.time, os.date, os.execute, io.popen, ffi.cdef
   local warned = {}

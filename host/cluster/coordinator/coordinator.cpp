@@ -168,7 +168,7 @@ void Coordinator::succeed(const Takeover& takeover, double now) {
   rendezvous_.resume(first_free_id(first, workers_.all()), first + kLaterRange);
   rendezvous_.readmit(config_.self, takeover.self.self);
   (void)workers_.attach(takeover.self);
-  add_dropped(takeover);
+  readmit_attached(takeover);
   std::set<ProcessId> departed = quorum.dropped();
   departed.insert(takeover.lost.begin(), takeover.lost.end());
   for (const ProcessId process : departed) (void)remove(process, takeover.reason, false);
@@ -182,7 +182,7 @@ void Coordinator::succeed(const Takeover& takeover, double now) {
 
 /// Adds the attached processes that the newest table lacks: no majority may have accepted it. They are in the first
 /// table of this coordinator, so no process takes them for failed in between.
-void Coordinator::add_dropped(const Takeover& takeover) {
+void Coordinator::readmit_attached(const Takeover& takeover) {
   for (const auto& [link, attach] : takeover.attached) {
     const bool refused = attach.self.run_id != config_.run_id || attach.process >= kAddressMask;  // by on_attach
     if (refused || processes_.find(attach.process) != nullptr) continue;

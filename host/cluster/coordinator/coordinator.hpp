@@ -119,7 +119,7 @@ class Coordinator {
   void on_join(LinkId link, const Frame& frame, double now);
   std::optional<Error> join_refusal(const JoinMessage& join) const;
   void refuse(LinkId link, const std::string& host, const Error& why);
-  void add_dropped(const Takeover& takeover);
+  void readmit_attached(const Takeover& takeover);
   void admit(double now);
 
   // Messages of processes.
