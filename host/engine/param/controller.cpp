@@ -127,7 +127,6 @@ void ParamController::lost(NodeId id, double now) {
 std::optional<ServerRequest> ParamController::next(double now) {
   recorder_.poll(now);
   check_time_limit(now);
-  check_waits(now);
   if (!lost_.empty() && phase_ != Phase::failed && phase_ != Phase::finished) {
     LostNotice notice = std::move(lost_.front());
     lost_.erase(lost_.begin());
@@ -138,12 +137,15 @@ std::optional<ServerRequest> ParamController::next(double now) {
     if (!was_bsp_) merger_.flush_staged(PushMerger::kAllSteps);
   }
   // Decides nothing while a Lua pull runs: decisions must see its merged values.
-  if (own_.in_pull()) return std::nullopt;
+  if (own_.in_pull()) {
+    check_waits(now);
+    return std::nullopt;
+  }
   switch (phase_) {
     case Phase::running: return run(now);
     case Phase::merged: return decide(now);
     case Phase::to_schedule: return schedule(now);
-    case Phase::stopping: return finish(now);
+    case Phase::stopping: check_waits(now); return finish(now);
     case Phase::finished:
       // A run that ended before the resumed checkpoint ends again, for the log of actions.
       if (std::exchange(config_.finished, std::nullopt)) return FinishedNotice{summary_};
@@ -157,8 +159,12 @@ std::optional<ServerRequest> ParamController::next(double now) {
 
 std::optional<ServerRequest> ParamController::run(double now) {
   // BSP begins with all workers, so the first schedule does not depend on the order of their arrival.
-  if (was_bsp_ && !workers_.complete()) return std::nullopt;
+  if (was_bsp_ && !workers_.complete()) {
+    check_waits(now);
+    return std::nullopt;
+  }
   if (const Status polled = gate_.poll(now, passed_); !polled.ok()) return fail(polled.error());
+  check_waits(now);
   if (recorder_.records()) {
     for (const NodeId id : passed_) {
       if (RunWorker* worker = workers_.find(id)) worker->record.released = now;

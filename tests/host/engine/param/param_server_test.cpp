@@ -1,3 +1,4 @@
+#include "host/engine/param/controller.hpp"
 #include "host/engine/param/server.hpp"
 #include "tests/host/barrier/progress_rules.hpp"
 #include "tests/host/engine/engine_values.hpp"
@@ -23,4 +24,48 @@ TEST_CASE("a run fails when all workers have failed") {
   }
   REQUIRE(error);
   CHECK(error->code == Code::peer_lost);
+}
+
+TEST_CASE("a wait at the barrier is logged while a worker is working, and not after the end of the run") {
+  std::vector<std::string> logged;
+  Log log(LogLevel::info, [&](const LogLine& line) { logged.push_back(line.text); });
+  ParamStore store;
+  std::vector<Frame> out;
+  ParamShard shard(store, 1, UpdateRule{}, log, out);
+  const std::unique_ptr<BarrierRule> rule = native_bsp();
+  ControllerConfig config;
+  config.run = 1;
+  config.local_schedule = true;
+  config.members = {0, 1};
+  ParamController controller(config, *rule, shard, log, out);
+  const auto decide = [&controller](double now) {
+    while (const auto request = controller.next(now)) {
+      if (std::holds_alternative<StopRequest>(*request)) controller.answer_stop(false);
+    }
+  };
+  controller.on_ready(0, 1);
+  controller.on_ready(1, 1);
+  decide(1);
+  controller.on_done(0, 0, 0.1, 1.5, {});
+  decide(1.5);
+  SECTION("worker 1 works") {
+    decide(11.4);
+    CHECK(logged.empty());
+    decide(12);
+    CHECK(logged ==
+          std::vector<std::string>{"worker 0 has waited at the barrier for over 10 s: worker 1 in step 1 for 11 s"});
+  }
+  SECTION("the push of worker 1 arrives before the server notices the long wait") {
+    controller.on_done(1, 0, 10, 12, {});
+    decide(12);
+    CHECK(logged.empty());
+  }
+  SECTION("the run ends while worker 0 waits") {
+    controller.stop("test");
+    controller.on_done(1, 0, 1, 2, {});
+    decide(2);
+    REQUIRE(controller.finished());
+    decide(20);
+    CHECK(logged.empty());
+  }
 }
