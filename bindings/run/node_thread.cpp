@@ -197,7 +197,7 @@ Status NodeThread::run_script(Vm& vm) {
   const bool server = node_.role() == Role::server;
   if (server) watchdog_->begin_call("the script, which has not reached its param.run yet,", false);
   const bool rehearsed = TaskScheduler::installed() != nullptr;
-  if (rehearsed) AH_TRY(vm.run("require('actor.rehearsal').replace_clocks()", "=rehearsal"));
+  if (rehearsed) AH_TRY(vm.run("require('actor.rehearsal').make_repeatable()", "=rehearsal"));
   Status ran = vm.run(shared_.job.text(), "@" + shared_.job.name());
   if (rehearsed && ran) ran = vm.run("require('actor.rehearsal').run_checks()", "=rehearsal");
   if (context_.finished && !ran && ran.error().code == Code::aborted) ran = {};

@@ -4,6 +4,7 @@
 
 #include "bindings/vm/lua_support.hpp"
 #include "bindings/vm/value_walker.hpp"
+#include "host/base/task_scheduler.hpp"
 #include "host/wire/value_bytes.hpp"
 
 namespace actorhost {
@@ -16,6 +17,11 @@ const char kStateKey = 0;  // its address is the registry key of the CodecState
 
 constexpr size_t kPlainItems = 32;  // shortest array for which the check for plain values pays off
 constexpr int kPlainStack = 8;
+
+struct TableSize {
+  uint32_t items = 0;
+  uint32_t pairs = 0;
+};
 
 class Encoder : private ValueWalker {
  public:
@@ -40,6 +46,7 @@ class Encoder : private ValueWalker {
   // Each function encodes the value on top of the stack and leaves it there.
   bool value();
   bool table();
+  bool pair(TableSize& size);
   bool plain_array();
   bool key(int index);
   bool tensor();
@@ -132,30 +139,45 @@ bool Encoder::plain_array() {
   return false;
 }
 
-// Encodes a table in one traversal: leading keys 1, 2, 3 ... become array items, the other keys become pairs.
+// Encodes a table: leading keys 1, 2, 3 ... become array items, the other keys become pairs. A rehearsal encodes the
+// pairs in key order, because the order of lua_next depends on when the state made the strings.
 bool Encoder::table() {
-  if (lua_objlen(L_, -1) >= kPlainItems && plain_array()) return true;
+  const bool ordered = TaskScheduler::installed() != nullptr;
+  if (!ordered && lua_objlen(L_, -1) >= kPlainItems && plain_array()) return true;
   if (!enter_table()) return false;
   const int at = lua_gettop(L_);
   const size_t begin = value_writer::begin_table(bytes_);
-  uint32_t items = 0;
-  uint32_t pairs = 0;
-  lua_pushnil(L_);
-  while (lua_next(L_, at) != 0) {
-    if (!count_slot()) return false;
-    const bool item = pairs == 0 && lua_type(L_, -2) == LUA_TNUMBER && lua_tonumber(L_, -2) == items + 1.0;
-    if (item) {
-      ++items;
-    } else {
-      ++pairs;
-      if (!key(-2)) return false;
+  TableSize size;
+  if (ordered) {
+    std::vector<Key> keys;
+    if (!collect_keys(keys)) return false;
+    for (const Key& key : keys) {
+      push_pair(key, at);
+      if (!pair(size)) return false;
+      lua_pop(L_, 2);
     }
-    if (!value()) return failed_below(at + 1);
-    lua_pop(L_, 1);
+  } else {
+    lua_pushnil(L_);
+    while (lua_next(L_, at) != 0) {
+      if (!count_slot() || !pair(size)) return false;
+      lua_pop(L_, 1);
+    }
   }
-  value_writer::end_table(bytes_, begin, items, pairs);
+  value_writer::end_table(bytes_, begin, size.items, size.pairs);
   leave_table();
   return true;
+}
+
+// Encodes the key and the value on top of the stack.
+bool Encoder::pair(TableSize& size) {
+  const bool item = size.pairs == 0 && lua_type(L_, -2) == LUA_TNUMBER && lua_tonumber(L_, -2) == size.items + 1.0;
+  if (item) {
+    ++size.items;
+  } else {
+    ++size.pairs;
+    if (!key(-2)) return false;
+  }
+  return value() || failed_below(lua_gettop(L_) - 1);
 }
 
 // --- decoding ---

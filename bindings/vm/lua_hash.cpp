@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -23,17 +22,6 @@ namespace actorhost {
 
 namespace {
 
-struct Key {
-  int order;  // number, string, boolean
-  double number;
-  std::string_view text;  // the table keeps the string alive
-
-  friend bool operator<(const Key& a, const Key& b) {
-    if (a.order != b.order) return a.order < b.order;
-    return a.order == 1 ? a.text < b.text : a.number < b.number;
-  }
-};
-
 class Hasher : private ValueWalker, private NonCopyable {
  public:
   Hasher(lua_State* L, const char* name, const ValueLimits& limits)
@@ -56,8 +44,6 @@ class Hasher : private ValueWalker, private NonCopyable {
   bool value();
   bool table();
   bool tensor();
-  bool collect_keys(std::vector<Key>& keys);
-  void push_value_of(const Key& key, int table);
   void put_key(const Key& key);
 
   // Gathers small pieces: an update of the digest costs more than the copy.
@@ -124,28 +110,6 @@ bool Hasher::tensor() {
   return true;
 }
 
-bool Hasher::collect_keys(std::vector<Key>& keys) {
-  const int at = lua_gettop(L_);
-  lua_pushnil(L_);
-  while (lua_next(L_, at) != 0) {
-    if (!count_slot()) return false;
-    switch (lua_type(L_, -2)) {
-      case LUA_TNUMBER: keys.push_back({0, lua_tonumber(L_, -2), {}}); break;
-      case LUA_TSTRING: {
-        size_t size = 0;
-        const char* text = lua_tolstring(L_, -2, &size);
-        keys.push_back({1, 0, {text, size}});
-        break;
-      }
-      case LUA_TBOOLEAN: keys.push_back({2, static_cast<double>(lua_toboolean(L_, -2)), {}}); break;
-      default: return refuse_key(-2);
-    }
-    lua_pop(L_, 1);
-  }
-  if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
-  return true;
-}
-
 void Hasher::put_key(const Key& key) {
   if (key.order == 0) {
     put_number(key.number);
@@ -154,19 +118,6 @@ void Hasher::put_key(const Key& key) {
   } else {
     put(key.number != 0 ? 't' : 'f', nullptr, 0);
   }
-}
-
-// Pushes the key and its value.
-void Hasher::push_value_of(const Key& key, int table) {
-  if (key.order == 0) {
-    lua_pushnumber(L_, key.number);
-  } else if (key.order == 1) {
-    lua_pushlstring(L_, key.text.data(), key.text.size());
-  } else {
-    lua_pushboolean(L_, key.number != 0 ? 1 : 0);
-  }
-  lua_pushvalue(L_, -1);
-  lua_rawget(L_, table);
 }
 
 bool Hasher::table() {
@@ -178,7 +129,7 @@ bool Hasher::table() {
   put('{', &count, sizeof count);
   for (const Key& key : keys) {
     put_key(key);
-    push_value_of(key, at);
+    push_pair(key, at);
     if (!value()) return failed_below(at + 1);
     lua_pop(L_, 2);
   }

@@ -119,6 +119,40 @@ bool ValueWalker::count_slot() {
   return true;
 }
 
+bool ValueWalker::collect_keys(std::vector<Key>& keys) {
+  const int at = lua_gettop(L_);
+  lua_pushnil(L_);
+  while (lua_next(L_, at) != 0) {
+    if (!count_slot()) return false;
+    switch (lua_type(L_, -2)) {
+      case LUA_TNUMBER: keys.push_back({0, lua_tonumber(L_, -2), {}}); break;
+      case LUA_TSTRING: {
+        size_t size = 0;
+        const char* text = lua_tolstring(L_, -2, &size);
+        keys.push_back({1, 0, {text, size}});
+        break;
+      }
+      case LUA_TBOOLEAN: keys.push_back({2, static_cast<double>(lua_toboolean(L_, -2)), {}}); break;
+      default: return refuse_key(-2);
+    }
+    lua_pop(L_, 1);
+  }
+  if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
+  return true;
+}
+
+void ValueWalker::push_pair(const Key& key, int table) {
+  if (key.order == 0) {
+    lua_pushnumber(L_, key.number);
+  } else if (key.order == 1) {
+    lua_pushlstring(L_, key.text.data(), key.text.size());
+  } else {
+    lua_pushboolean(L_, key.number != 0 ? 1 : 0);
+  }
+  lua_pushvalue(L_, -1);
+  lua_rawget(L_, table);
+}
+
 bool ValueWalker::failed_below(int index) {
   pieces_.push_back(key_text(L_, index));
   return false;

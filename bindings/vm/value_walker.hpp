@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <lua.hpp>
@@ -48,6 +49,20 @@ class ValueWalker {
   uint64_t slots_left() const { return slots_; }
   void set_slots_left(uint64_t slots) { slots_ = slots; }
   uint32_t depth_left() const { return limits_.depth - static_cast<uint32_t>(ancestors_.size()); }
+  struct Key {
+    int order;  // number, string, boolean
+    double number;
+    std::string_view text;  // the table keeps the string alive
+
+    friend bool operator<(const Key& a, const Key& b) {
+      if (a.order != b.order) return a.order < b.order;
+      return a.order == 1 ? a.text < b.text : a.number < b.number;
+    }
+  };
+  /// Appends the keys of the table on top in order, and counts the pairs. False for a refused key.
+  bool collect_keys(std::vector<Key>& keys);
+  /// Pushes the key and its value in the table at `table`.
+  void push_pair(const Key& key, int table);
   /// Prepends the key at stack index `index` to the path of a failure. Returns false.
   bool failed_below(int index);
   /// Records why the key is refused. Returns false.

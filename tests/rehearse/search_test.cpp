@@ -363,3 +363,30 @@ TEST_CASE("a line added to a job changes neither the order of events nor their t
   const std::string before = run("");
   CHECK(run("io.stderr:write('a line of this job\\n') local much = 'text that makes the script longer'\n") == before);
 }
+
+TEST_CASE("pairs of a rehearsal visits numbers, strings and then other keys in a fixed order") {
+  Search search;
+  const auto keys = [&](const std::string& line) {
+    search.job = search.folder
+                     .write("keys.lua", line + R"(
+                       local actor = require "actor"
+                       local t = { [2] = 0, [-1] = 0, [true] = 0, [3] = false }
+                       for i = 1, 20 do t["key " .. i % 7 .. i] = i end
+                       t["key 11"] = nil
+                       local all = actor.collective.allgather(t)[2] -- another rank's table, as its bytes had it
+                       local seen = {}
+                       for key in pairs(all) do seen[#seen + 1] = tostring(key) end
+                       if actor.rank == 0 then print(table.concat(seen, ",")) end
+                     )")
+                     .string();
+    const Finished ended = search.run({"--hosts", "3", "--seed", "3"}, {});
+    INFO(ended.description);
+    REQUIRE(ended.status == 0);
+    return ended.out;
+  };
+  const std::string order = keys("");
+  CHECK(order.find("-1,2,3,key 014,") != std::string::npos);
+  CHECK(order.find(",key 11,") == std::string::npos);
+  CHECK(order.ends_with(",true\n"));
+  CHECK(keys("local more = {} for i = 1, 100 do more[i] = 'text ' .. i end\n") == order);
+}
