@@ -8,7 +8,9 @@ local function own_names(text)
   text = text:gsub('R"([%w_]*)%(.-%)%1"', "")
   for part in text:gmatch("\nnamespace {\n(.-)\n}  // namespace\n") do
     for line in part:gmatch("[^\n]+") do
-      local name = line:gsub("::", ""):match("^%a.-([%w_]+) ?[%[({=;:]")
+      -- A repeated alias or assertion is no conflict, and "final" is not the name of a class.
+      local repeatable = line:match("^namespace ") or line:match("^using [%w_:]+;") or line:match("^static_assert")
+      local name = not repeatable and line:gsub("::", ""):gsub(" final%f[^%w_]", ""):match("^%a.-([%w_]+) ?[%[({=;:]")
       if name then names[name] = true end
     end
   end

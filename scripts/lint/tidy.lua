@@ -104,7 +104,8 @@ end
 local commands = (read(build .. "/compile_commands.json") or ""):gsub(" %-Werror%f[%s]", "")
 write(cache .. "/compile_commands.json", commands)
 
--- source -> its compile flags, as shell words.
+-- source -> its compile flags, as shell words. A source of a program that the build does not include (a bench, a fuzz
+-- target) gets the flags of the first source in its folder's top folder.
 local function compile_flags()
   local flags, root = {}, io.popen("pwd -P"):read("*l") .. "/"
   for command, file in commands:gmatch('"command": "(.-)",%s*"file": "(.-)"') do
@@ -112,6 +113,12 @@ local function compile_flags()
       flags[file:sub(#root + 1)] = command:gsub("\\(.)", "%1"):gsub("^%S+", ""):gsub(" %-o %S+ %-c .*", "")
     end
   end
+  local first = {}
+  for _, source in ipairs(sources) do
+    local top = source:match("^[^/]+/")
+    if flags[source] and top and not first[top] then first[top] = flags[source] end
+  end
+  for _, source in ipairs(sources) do flags[source] = flags[source] or first[source:match("^[^/]+/")] end
   return flags
 end
 
@@ -127,11 +134,20 @@ end
 
 local top, batch_count = cache .. "/batches/", 0
 
+-- Functions that each program of a batch may define.
+local entries = { "main", "LLVMFuzzerTestOneInput" }
+
 -- Writes a batch as one source, in a folder with the same settings.
 local function batch_of(paths, flags)
   local lines, bytes, folder = {}, 0, settings_folder(paths[1])
   for i, path in ipairs(paths) do
-    lines[i] = ('#line 1 "%s"\n%s'):format(path, read(path))
+    local text = ('#line 1 "%s"\n%s'):format(path, read(path))
+    for _, name in ipairs(entries) do
+      if text:find("\n[%w\" ]*int " .. name .. "%(") then
+        text = ("#define %s %s_%d\n%s\n#undef %s\n"):format(name, name, i, text, name)
+      end
+    end
+    lines[i] = text
     bytes = bytes + size[path]
   end
   batch_count = batch_count + 1
@@ -156,7 +172,7 @@ local function check_batches()
   while #lists > 0 do
     local work, halves = {}, {}
     for _, paths in ipairs(lists) do
-      if #paths > 2 then work[#work + 1] = batch_of(paths, flags) end
+      if #paths > 1 then work[#work + 1] = batch_of(paths, flags) end
     end
     run(work)
     for _, batch in ipairs(work) do
