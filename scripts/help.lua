@@ -7,7 +7,7 @@ local flags = require("actor.flags")
 local help = require("actor.help")
 local spelling = require("actor.c.names")
 
-local usage = "usage: actorhost help [TOPIC|NAME]    param.run, dataset:map, barrier.pssp, --barrier, ACTORHOST_ISA, mapreduce, sim"
+local usage = "usage: actorhost help [TOPIC|NAME]    param.run, dataset:map, barrier.pssp, param.Run, --barrier, ACTORHOST_ISA, mapreduce, sim"
 
 -- The subcommands; the C++ subcommands first.
 local function commands()
@@ -100,6 +100,12 @@ local function main(name)
     print((i > 1 and "\n" or "") .. help.text(entry))
     if entry.head and not entry.title:find(".", 1, true) and #help.contents(entry.module) > 0 then
       print("\n  " .. flags.wrapped(table.concat(help.contents(entry.module), " "), 97, 2))
+      for _, name in ipairs(help.types(entry)) do
+        for _, type in ipairs(help.find(name)) do print("\n" .. help.text(type)) end
+      end
+      if entry.related and #entry.related > 0 then
+        print("\nalso: " .. flags.wrapped(table.concat(entry.related, ", "), 94, 6))
+      end
     end
     found = true
   end

@@ -2,6 +2,7 @@
 --- comments of the embedded standard library, so an editor and these commands show the same text.
 local check = require("actor.check")
 local core = require("actor.c.core")
+local flags = require("actor.flags")
 local util = require("actor.util")
 
 ---@class actor.help
@@ -15,6 +16,9 @@ local M = {}
 ---@field text string[] the docstring's lines; empty for an alias
 ---@field head? boolean a comment at a file's head
 ---@field class? string the class of a field: "actor.param.Run"
+---@field type? string the class or alias that the entry describes: "actor.param.StopContext"
+---@field base? string the class that a class extends
+---@field related? string[] titles of other entries with the name of a module
 ---@field shown? string a field's name, with a question mark where it may be nil
 ---@field inner? boolean a field, or a function that scripts cannot call by this name
 ---@field target? {module: string, name: string} the target of an alias
@@ -43,19 +47,27 @@ function Reader:add(fields)
   self.entries[#self.entries + 1] = fields
 end
 
--- Adds the lines `---@field name type text` of a class, each field as an entry.
-function Reader:fields(block)
-  local owner, text = block.class:match("([%w_]+)$"):lower(), nil
+-- Adds a class, and the lines `---@field name type text` as entries of its fields.
+function Reader:class(block)
+  local last = block.class:match("([%w_]+)$")
+  local owner, about, base = last:lower(), {}, nil
+  local text = about -- of the class, then of the newest field
   for _, line in ipairs(block) do
     local name, optional, rest = line:match("^@field ([%w_]+)(%??)%s+(.*)$")
+    local after = line:match("^@class [%w_.]+(.*)$")
     if name and rest ~= self.module .. "." .. name then
       text = { rest }
       self:add { name = name, owner = owner, title = owner .. "." .. name, text = text, inner = true,
         class = block.class, shown = name .. optional }
-    elseif text and not line:find("^@") then
+    elseif after then
+      base = after:match("^%s*:%s*([%w_.]+)")
+      about[#about + 1] = after:gsub("^%s*:%s*[%w_.]+", ""):match("%S.*")
+    elseif not line:find("^@") then
       text[#text + 1] = line
     end
   end
+  if block.class == self.module then return end -- the file's head describes it
+  self:add { name = last, title = block.class, text = about, type = block.class, base = base, inner = true }
 end
 
 -- Adds the entry of a docstring, for the name that the line after it defines.
@@ -101,6 +113,11 @@ function Reader:line(line)
   if comment then
     local class = comment:match("^@class ([%w_.]+)")
     if class then self.block.class = class end
+    local alias, values = comment:match("^@alias ([%w_.]+)%s*(.*)$")
+    if alias then
+      self:add { name = alias:match("[%w_]+$"), title = alias, text = { values }, type = alias, inner = true }
+      return
+    end
     self.block[#self.block + 1] = (comment:gsub("^ ", ""))
     return
   end
@@ -114,7 +131,7 @@ function Reader:line(line)
     self.head = false
     if #block > 0 then self:add { name = self.module:match("[^.]+$"), title = short(self.module), text = block, head = true } end
   elseif block.class then
-    self:fields(block)
+    self:class(block)
   elseif #block > 0 then
     self:defined(block, line)
   else
@@ -147,7 +164,7 @@ local function collect(found, module, owner, name)
   local fitting = {}
   for _, entry in ipairs(entries()) do
     local owns = owner and (entry.owner or entry.module:match("[^.]+$")) == owner
-    if entry.name == name and (owns or within(entry.module, module)) then
+    if entry.name == name and not entry.type and (owns or within(entry.module, module)) then
       if entry.target and (owns or entry.module == module) then
         return collect(found, entry.target.module, nil, entry.target.name)
       end
@@ -158,45 +175,114 @@ local function collect(found, module, owner, name)
   return found
 end
 
----Finds entries by a name, `param.run`, `dataset:map`, `barrier.pssp`, `mapreduce`, or by its last part, `lock`.
+-- Names that scripts give modules.
+local local_names = { mr = "mapreduce", co = "collective" }
+
+-- The classes and aliases with a name, "param.StopContext", or with its last part, "StopContext" or "view".
+local function types_of(name)
+  local found = {}
+  for _, entry in ipairs(entries()) do
+    if entry.type and (entry.type == "actor." .. name or entry.name:lower() == name:lower()) then
+      found[#found + 1] = entry
+    end
+  end
+  return found
+end
+
+-- The module's head alone, with the titles of the other entries, if one of them is the head of a module of scripts.
+local function of_module(found, name)
+  for _, entry in ipairs(found) do
+    if entry.head and entry.module == "actor." .. name then
+      local related = {}
+      for _, other in ipairs(found) do
+        if other ~= entry and not other.class and not other.type then related[#related + 1] = other.title:match("^[^(]+") end
+      end
+      return { setmetatable({ related = related }, { __index = entry }) }
+    end
+  end
+  return found
+end
+
+---Finds entries by a name, `param.run`, `dataset:map`, `barrier.pssp`, `mapreduce`, `param.StopContext`, or by its last
+---part, `lock`. For the name of a module, finds the module.
 ---@param name string
 ---@return actor.help.Entry[]
 function M.find(name)
   check.arg(name, "string", "name", "help.find")
   name = name:gsub("^actor[.:]", ""):gsub("%(%)$", "")
   local path, last = name:match("^(.*)[.:]([%w_]+)$")
-  if not path then return collect({}, "actor", nil, name) end
+  if not path then return of_module(util.joined(collect({}, "actor", nil, name), types_of(name)), name) end
+  path = local_names[path] or path
   local found = collect({}, "actor." .. path, path:match("[%w_]+$"):lower(), last)
   for i, entry in ipairs(found) do
     -- The title of a function in an inner file is the form that scripts call.
     local arguments = (not entry.owner or entry.owner == "methods") and entry.title:match("%b()$")
     if arguments then found[i] = setmetatable({ title = path .. "." .. last .. arguments }, { __index = entry }) end
   end
-  return found
+  return util.joined(found, types_of(name))
 end
 
 local of_options = { options = true, run = true, train = true } -- parameters that are tables of options
 
--- Adds the fields of a parameter's class after the line of the parameter.
-local function add_fields(lines, line)
-  local name, class = line:match("^@param ([%w_]+)%?? ([%w_.]+)")
-  for _, entry in ipairs(of_options[name] and entries() or {}) do
-    if entry.class == class then
-      lines[#lines + 1] = ("      %s %s"):format(entry.shown, table.concat(entry.text, " "))
+-- The entries of a class's fields, then those of the classes that it extends.
+local function fields_of(class)
+  local fields, seen = {}, {}
+  while class do
+    local base
+    for _, entry in ipairs(entries()) do
+      if entry.type == class then base = entry.base end
+      if entry.class == class and not seen[entry.name] then
+        seen[entry.name] = true
+        fields[#fields + 1] = entry
+      end
     end
+    class = base
   end
+  return fields
+end
+
+local function add_fields(lines, class, indent)
+  for _, entry in ipairs(fields_of(class)) do
+    lines[#lines + 1] = indent .. entry.shown .. " " .. table.concat(entry.text, " ")
+  end
+end
+
+-- The names of an object's methods: "dataset:map".
+local function methods_of(name)
+  local found = {}
+  for _, entry in ipairs(entries()) do
+    if entry.title:find("^" .. name .. ":%l") then found[name .. ":" .. entry.name] = true end
+  end
+  return util.sorted_keys(found)
 end
 
 ---Returns an entry as lines of text.
 ---@param entry actor.help.Entry
 ---@return string
 function M.text(entry)
-  local lines = { entry.title }
+  local lines = { entry.title .. (entry.base and ": " .. entry.base or "") }
   for _, line in ipairs(entry.text) do
     lines[#lines + 1] = "  " .. line:gsub("^@param ", "  "):gsub("^@return ", "  returns "):gsub("^@", "  ")
-    add_fields(lines, line)
+    local parameter, class = line:match("^@param ([%w_]+)%?? ([%w_.]+)")
+    if of_options[parameter] then add_fields(lines, class, "      ") end
+  end
+  if entry.type then
+    add_fields(lines, entry.type, "    ")
+    local methods = methods_of(entry.name:lower())
+    if #methods > 0 then lines[#lines + 1] = "  " .. flags.wrapped(table.concat(methods, " "), 97, 2) end
   end
   return table.concat(lines, "\n")
+end
+
+---Returns the names of the classes and aliases in an entry's text.
+---@param entry actor.help.Entry
+---@return string[]
+function M.types(entry)
+  local found = {}
+  for _, line in ipairs(entry.text) do
+    for name in line:gmatch("actor%.[%w_.]*%u%w*") do found[name] = true end
+  end
+  return util.sorted_keys(found)
 end
 
 ---Lists the names that a module offers: its functions, "param.get", then the methods of its objects, "dataset:map".

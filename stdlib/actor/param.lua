@@ -45,15 +45,18 @@ local M = {}
 ---@field filter? {push: actor.filter.Stats, pull: actor.filter.Stats} of a run with `filter`: bytes of the values that workers sent (push) and received (pull), before and after filtering, since the run began or resumed
 
 ---The same callbacks, with the same arguments, as those of `peer.run` (actor.peer.Run).
----@class actor.param.Run
+---@class actor.param.Run: actor.param.CommonOptions
 ---@field schedule? fun(workers: integer[]): table<integer, actor.param.Entry[]> runs on shard 0: gives entries to these workers, which have passed the barrier. An entry {k} means the stored value of k. A worker without entries rests: no other worker waits for it, and later calls offer it again
 ---@field schedule_local? fun(ctx: actor.Context): actor.param.Key[] instead of `schedule`; runs on the worker: returns the keys that it needs
 ---@field push fun(ctx: actor.Context, entries: actor.param.Entry[]): actor.param.Entry[] runs on the worker: computes updates from the received entries
+---@field init? fun(from: {updates: integer}): table<actor.param.Key, any> runs on shard 0 before any worker begins: returns values for keys without a value; in a resumed run `from.updates` is the number of merged updates
+
+---Options of param.run and param.train.
+---@class actor.param.CommonOptions
 ---@field pull? actor.Optimiser|fun(ctx: actor.Context, updates: table[]): actor.param.Entry[] applies updates to values: a native optimiser, or a function on the key's server that returns new values for {{k, v, step, id}, ...}; default: an update is the new value
 ---@field barrier? string|function decides which workers may begin a step (actor.barrier, default bsp); `--barrier` overrides it
 ---@field stop? fun(ctx: actor.param.StopContext): boolean runs on shard 0: decides when the run ends; required without `--seconds`
 ---@field tasks? actor.param.Tasks records the tasks that `schedule` deals out: `data.batches{...}` or your own object. Each task then has a number, `{ task = 7, { "batch", 7 }, { "w" } }`. The run reports the outcome of each task, and a checkpoint contains the record. A resumed run deals out the tasks missing from the checkpoint, each once, under any barrier rule and with any number of workers
----@field init? fun(from: {updates: integer}): table<actor.param.Key, any> runs on shard 0 before any worker begins: returns values for keys without a value; in a resumed run `from.updates` is the number of merged updates
 ---@field merge? actor.param.Merge the policy for late pushes, default param.merge.all()
 ---@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false interval of checkpoints, besides a final checkpoint at SIGTERM; `--checkpoint` names the folder. false: no checkpoints, and `--resume` repeats the run from its beginning
 ---@field lost? fun(id: integer, entries: actor.param.Entry[]) runs on shard 0 when a worker fails, with its current entries (empty: it had none, or its push was complete and counts)

@@ -1,9 +1,9 @@
---- `param.train`: the run of most training jobs, in which every worker trains the whole of one model.
+--- `param.train`: the run of most training jobs. Every worker trains the whole model.
 local check = require("actor.check")
 local not_finite = require("actor.nn.not_finite")
 local util = require("actor.util")
 
----@class actor.param.Train: actor.param.Run the options of param.run, without init, schedule, schedule_local and push
+---@class actor.param.Train: actor.param.CommonOptions
 ---@field net actor.nn.Network or another table with `params` and `grads` by the same names and `load(self, values)`
 ---@field batch fun(id: integer): ... runs on a worker: returns its next batch, as the arguments of the loss: inputs, labels
 ---@field loss? fun(net: actor.nn.Network, ...: any): any leaves the gradients in `net.grads`; default `net:loss(...)`

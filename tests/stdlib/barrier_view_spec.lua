@@ -192,3 +192,27 @@ test("each worker has its own random numbers, which depend only on the seed", fu
   end
   equal(one[0] ~= one[1], true)
 end)
+
+test("the docstring of each field of a view ends with a rule that uses the field", function()
+  local text = require("actor.c.core").library_text("actor.barrier.view")
+  local fields, examples = 0, 0
+  for name, line in text:gmatch("%-%-%-@field ([%w_]+)(%C*)") do
+    fields = fields + 1
+    local example = line:match(": `([^`]+)`$")
+    if example then
+      examples = examples + 1
+      assert(example:find("view." .. name, 1, true), name)
+      local rule = assert(loadstring("return function(view) return " .. example .. " end"))()
+      local called = false
+      passing(function(view)
+        called = true
+        local passes = rule(view)
+        equal(type(passes), "boolean")
+        return passes
+      end, { 3, 5, 9 }, { 0, 2 })
+      assert(called, name)
+    end
+  end
+  equal(examples, fields)
+  assert(fields > 15)
+end)

@@ -5,27 +5,28 @@ local enum = require("actor.enum")
 local api = require("actor.ffi")("barrier")
 local new_rng = require("actor.rng")
 
+---What a rule sees. The expression after each field is a rule's result.
 ---@class actor.barrier.View
----@field step number completed steps of the waiting worker
----@field id number its permanent id
----@field n number the number of seen workers
----@field population number the number of all workers
----@field now number seconds on the run's clock
----@field waited number seconds since the worker began to wait
----@field buffered number received updates that wait to be merged with others (param.merge.buffer); else 0
----@field duration number seconds of its last step, 0 before the first
----@field average number seconds of its recent steps, exponentially smoothed; 0 before the first
----@field steps number[] completed steps of the seen workers, 1 .. n; `#view.steps` is n
----@field ids number[] their permanent ids
----@field busy boolean[] whether they work on a step now
----@field alive boolean[] false for a suspected worker
----@field pulled number[] the model version of their last pull
----@field started number[] start of their current step, or else of their last step, on the run's clock
----@field durations number[] seconds of their last step, 0 before the first
----@field averages number[] seconds of their recent steps, smoothed
----@field rng actor.Rng the waiting worker's own random stream
----@field memory table state of the rule about the waiting worker, from the start of its wait until it passes
----@field shared table state of the rule about all workers, while the rule is in use; one rule of several uses view.shared[rule]
+---@field step number completed steps of the waiting worker: `view.step - view:min() <= 4`
+---@field id number its permanent id: `view.id ~= 0 or view:behind(0) == 0`
+---@field n number the number of seen workers: `view:passed(view.step) >= view.n - 1`
+---@field population number the number of all workers: `view:passed(view.step) >= math.min(view.n, view.population / 2)`
+---@field now number seconds on the run's clock: `view.now < 10 or view:behind(4) == 0`
+---@field waited number seconds since the worker began to wait: `view:behind(0) == 0 or view.waited >= 2`
+---@field buffered number received updates that wait to be merged with others (param.merge.buffer); else 0: `view.buffered < 8`
+---@field duration number seconds of its last step, 0 before the first: `view.duration > 1 or view:behind(2) == 0`
+---@field average number seconds of its recent steps, exponentially smoothed; 0 before the first: `view.waited >= view.average`
+---@field steps number[] completed steps of the seen workers, 1 .. n; `#view.steps` is n: `view.n == 0 or view.step <= view.steps[1] + 4`
+---@field ids number[] their permanent ids: `view.n == 0 or view.ids[1] ~= 3`
+---@field busy boolean[] whether they work on a step now: `view.n == 0 or not view.busy[1]`
+---@field alive boolean[] false for a suspected worker: `view.n == 0 or not view.alive[1] or view:behind(0) == 0`
+---@field pulled number[] the model version of their last pull: `view.n == 0 or view.pulled[1] >= view.step - 4`
+---@field started number[] start of their current step, or else of their last step, on the run's clock: `view.n == 0 or view.now - view.started[1] < 5`
+---@field durations number[] seconds of their last step, 0 before the first: `view.n == 0 or view.duration >= view.durations[1] / 2`
+---@field averages number[] seconds of their recent steps, smoothed: `view.n == 0 or view.average >= view.averages[1] / 2`
+---@field rng actor.Rng the waiting worker's own random stream: `view.rng:uniform() < 0.1 or view:behind(0) == 0`
+---@field memory table state of the rule about the waiting worker, from the start of its wait until it passes: `view.memory.seen or view:behind(0) == 0`
+---@field shared table state of the rule about all workers, while the rule is in use; one rule of several uses view.shared[rule]: `view.step <= (view.shared.limit or 100)`
 local View = {}
 
 local M = {}

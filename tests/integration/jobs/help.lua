@@ -51,4 +51,14 @@ for _, text in ipairs(texts) do
     end
   end
 end
+local types = 0
+for _, text in ipairs(texts) do
+  for comment in text:gmatch("%-%-%-(%C*)") do
+    for type in comment:gmatch("actor%.[%w_.]*%u%w*%l%w*") do
+      types = types + 1
+      if #help.find(type) == 0 then print("no docstring: " .. type) end
+    end
+  end
+end
+print(types > 500)
 print(modules > 15, functions > 250, methods > 100)
