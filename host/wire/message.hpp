@@ -182,7 +182,8 @@ class FieldUnpacker {
   void get(M& message) {
     M::fields(message, *this);
     if constexpr (requires { message.is_valid(); }) {
-      if (!message.is_valid()) in_.fail();
+      // Fields of an invalid message must not be used, so an outer message is checked only after a valid inner message.
+      if (in_.ok() && !message.is_valid()) in_.fail();
     }
   }
 

@@ -1,8 +1,30 @@
 #include "host/wire/packer.hpp"
 
 #include "host/base/random.hpp"
+#include "host/wire/message.hpp"
 #include "host/wire/small_bytes.hpp"
 #include "tests/test.hpp"
+
+namespace {
+
+int g_checked_lists = 0;
+
+struct ShortList {
+  uint8_t size = 0;
+  static void fields(auto& m, auto&& field) { field(m.size); }
+  bool is_valid() const { return size <= 2; }
+};
+
+struct ListOwner {
+  ShortList list;
+  static void fields(auto& m, auto&& field) { field(m.list); }
+  bool is_valid() const {
+    g_checked_lists += list.size;
+    return true;
+  }
+};
+
+}  // namespace
 
 TEST_CASE("an unpacker without remaining bytes fails and stays failed") {
   Unpacker unpacker(std::string_view("\x01\x00\x00", 3));
@@ -70,4 +92,11 @@ TEST_CASE("small bytes keep their content when copied and moved, inline and on t
     c = std::move(b);
     CHECK(c.view() == text);
   }
+}
+
+TEST_CASE("a message with an invalid inner message is refused before its own check reads the inner message") {
+  CHECK(unpack<ListOwner>("\x02").ok());
+  CHECK(g_checked_lists == 2);
+  CHECK(unpack<ListOwner>("\x03").error().code == Code::bad_data);
+  CHECK(g_checked_lists == 2);
 }
