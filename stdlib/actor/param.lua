@@ -59,7 +59,7 @@ local M = {}
 ---@field tasks? actor.param.Tasks records the tasks that `schedule` deals out: `data.batches{...}` or your own object. Each task then has a number, `{ task = 7, { "batch", 7 }, { "w" } }`. The run reports the outcome of each task, and a checkpoint contains the record. A resumed run deals out the tasks missing from the checkpoint, each once, under any barrier rule and with any number of workers
 ---@field merge? actor.param.Merge the policy for late pushes, default param.merge.all()
 ---@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false interval of checkpoints, besides a final checkpoint at SIGTERM; `--checkpoint` names the folder. false: no checkpoints, and `--resume` repeats the run from its beginning
----@field lost? fun(id: integer, entries: actor.param.Entry[]) runs on shard 0 when a worker fails, with its current entries (empty: it had none, or its push was complete and counts)
+---@field lost? fun(id: integer, entries: actor.param.Entry[]) runs on shard 0 when a worker fails, with its current entries (empty: it had none, or its push was complete and counts). Under a rule other than bsp a part of its incomplete push may be in the values
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
 ---@field shared? boolean true: tensors are not copied within a process. In return, no function may write to a tensor that it has returned or received
 ---@field seconds? boolean false: only `stop` ends the run; `--seconds` has no effect

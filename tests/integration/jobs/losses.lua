@@ -230,12 +230,13 @@ function jobs.server(rule, policy, how)
     assert(summary.filter.push.ratio > 1.9 and summary.filter.pull.ratio > 1.9, tostring(summary.filter.push.ratio))
   end
   local x, y = param.get "x", param.get "y"
-  local torn = 0 -- the last updates of lost workers, where servers merge without waiting for each other
+  -- The last updates of lost workers, where servers merge each frame of a push at once.
+  local torn, at_once = 0, all and rule ~= "bsp" and how ~= "lua"
   for id = 0, most - 1 do
     local counts = counts_of(x, y, id)
     local least, largest = math.min(unpack(counts)), math.max(unpack(counts))
     local text = ("worker %d has %g and %g updates"):format(id, least, largest)
-    if how == "fp16" and rule ~= "bsp" and largest == least + 1 then
+    if at_once and largest == least + 1 then
       unseen[id], torn = text, torn + 1
     else
       assert(least == largest, text)
