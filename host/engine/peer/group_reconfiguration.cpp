@@ -65,7 +65,8 @@ void GroupReconfiguration::update_wanted() {
   const NeighbourLists& lists = parts_.overlay.near().lists();
   const auto usable = [&](const Peer& peer) { return parts_.liveness.usable(peer, now()); };
   const RingId from = lists.before.peers.empty() ? self().id : lists.before.peers.front().id;
-  WantedGroup wanted{{from, self().id}, choose_group(self(), lists.after.peers, copies_, usable), now(), now()};
+  WantedGroup wanted{{from, self().id}, choose_group(self(), lists.after.peers, copies_, usable), false, now(), now()};
+  wanted.full = wanted.members.size() >= copies_;
   const bool same_arc = wanted_ && wanted_->arc == wanted.arc;
   if (same_arc) wanted.arc_since = wanted_->arc_since;
   if (same_arc && wanted_->members == wanted.members) wanted.since = wanted_->since;

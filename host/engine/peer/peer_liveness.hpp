@@ -49,9 +49,18 @@ class PeerLiveness {
   /// The node has replied that it is no peer: it has no replicas.
   void lose_node(NodeId node) { departed_.insert(node); }
   void forget_departed() { departed_.clear(); }
-  void reply_to_claim(NodeId node) {
+  /// Returns whether this reply ends an exclusion. It ends one exclusion in kExclusion seconds: a node may reply to
+  /// claims and to nothing else.
+  bool reply_to_claim(NodeId node, double now) {
     silent_.erase(node);
     departed_.erase(node);
+    const auto excluded = excluded_until_.find(node);
+    if (excluded == excluded_until_.end() || excluded->second < now) return false;
+    const auto readmitted = readmitted_.find(node);
+    if (readmitted != readmitted_.end() && now - readmitted->second < kExclusion) return false;
+    readmitted_[node] = now;
+    excluded_until_.erase(excluded);
+    return true;
   }
   /// The node has not replied to a claim.
   void miss_claim(NodeId node, double now) {
@@ -115,6 +124,7 @@ class PeerLiveness {
   std::unordered_set<NodeId> departed_;      // since the current attempt to lead began
   std::map<NodeId, Silence> silent_;         // nodes that do not reply to claims
   std::map<NodeId, double> excluded_until_;  // members left out of new groups
+  std::map<NodeId, double> readmitted_;      // when a reply has ended their exclusion
   std::map<NodeId, double> confirmed_;       // members: when they last confirmed this leader
   std::map<GroupTerm, double> granted_;      // the last confirmation of each term's leader
 };

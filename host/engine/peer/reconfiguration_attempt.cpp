@@ -161,7 +161,7 @@ void ReconfigurationAttempt::on_promise(NodeId node, bool consent, const Frame* 
   Contact& contact = contacts_.at(node);
   Contact::Vote vote = Contact::Vote::silent;
   if (frame != nullptr) {
-    parts_.liveness.reply_to_claim(node);
+    readmitted_ = parts_.liveness.reply_to_claim(node, now()) || readmitted_;
     if (const auto reply = read_message<KnownRanges>(*frame); reply.ok()) {
       vote = reply->refused ? Contact::Vote::refused : Contact::Vote::yes;
       if (!consent) contact.ranges = reply->ranges;
@@ -226,6 +226,8 @@ bool ReconfigurationAttempt::all_replicas_lost(const KeyRange& piece) const {
 }
 
 void ReconfigurationAttempt::promised() {
+  // The next attempt includes the readmitted node: fewer failures could lose the keys of a smaller group.
+  if (readmitted_ && !full_) return retry_after(0, 0.1);
   std::vector<std::pair<Arc, Peer>> sources;
   for (const KeyRange* piece : known_.inside(arc())) {
     const std::vector<KeyGroup> groups = groups_of(*piece);

@@ -39,6 +39,7 @@ struct GroupParts {
 struct WantedGroup {
   Arc arc;
   std::vector<Peer> members;
+  bool full = false;     // it has as many members as there are replicas
   double since = 0;      // when the node first wanted it
   double arc_since = 0;  // likewise, with any members
 };
@@ -54,6 +55,7 @@ class ReconfigurationAttempt : public std::enable_shared_from_this<Reconfigurati
       : parts_(parts),
         rng_(rng),
         arc_since_(wanted.arc_since),
+        full_(wanted.full),
         proposal_{{}, wanted.arc, {{}, wanted.members}, {}},
         on_end_(std::move(on_end)) {}
 
@@ -108,7 +110,9 @@ class ReconfigurationAttempt : public std::enable_shared_from_this<Reconfigurati
   GroupParts parts_;
   Rng& rng_;
   double arc_since_;
-  Adopt proposal_;  // its term is 0 until `claim`, its former groups are empty until `adopt`
+  bool full_;
+  bool readmitted_ = false;  // a node that the group lacks has replied to a claim
+  Adopt proposal_;           // its term is 0 until `claim`, its former groups are empty until `adopt`
   OnEnd on_end_;
   RangeMap known_;
   std::map<NodeId, Contact> contacts_;

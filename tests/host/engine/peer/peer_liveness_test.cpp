@@ -16,7 +16,7 @@ TEST_CASE("a peer has failed once its process is lost, it has departed, or its s
   CHECK_FALSE(liveness.failed_or_departed(peer));
   liveness.miss_claim(peer.node, kUnresponsiveMajority + 1);
   CHECK(liveness.failed_or_departed(peer));
-  liveness.reply_to_claim(peer.node);
+  CHECK_FALSE(liveness.reply_to_claim(peer.node, kUnresponsiveMajority + 2));
   CHECK_FALSE(liveness.failed_or_departed(peer));
   liveness.lose_node(peer.node);
   CHECK(liveness.failed_or_departed(peer));
@@ -30,6 +30,21 @@ TEST_CASE("a peer with rare unanswered claims has not failed") {
   PeerLiveness liveness;
   for (double now = 0; now <= 2 * kUnresponsiveMajority; now += 11) liveness.miss_claim(1, now);
   CHECK_FALSE(liveness.failed_or_departed({1, 1, 1}));
+}
+
+TEST_CASE("a reply to a claim ends the exclusion of a peer from new groups, but not each exclusion") {
+  PeerLiveness liveness;
+  const Peer peer{1, 1, 1};
+  liveness.exclude(peer.node, 10);
+  CHECK_FALSE(liveness.usable(peer, 11));
+  CHECK(liveness.reply_to_claim(peer.node, 11));
+  CHECK(liveness.usable(peer, 11));
+  CHECK_FALSE(liveness.reply_to_claim(peer.node, 11));
+  liveness.exclude(peer.node, 12);  // it replies to claims only
+  CHECK_FALSE(liveness.reply_to_claim(peer.node, 12.5));
+  CHECK_FALSE(liveness.usable(peer, 12.5));
+  liveness.exclude(peer.node, 20);
+  CHECK(liveness.reply_to_claim(peer.node, 21));
 }
 
 TEST_CASE("a leader's lease ends when no majority has confirmed it recently, or with the run's lease") {
