@@ -1,6 +1,6 @@
 -- Checks the prose of comments, docstrings and pages: the turns that make a reader stop, by their rate in each file.
--- Usage: luajit prose.lua < list of files. Prints each line with a refused turn, and each file whose rate is too high
--- with its worst lines; exit 1 if there is any.
+-- Checks that the links of pages have targets. Usage: luajit prose.lua < list of files. Prints each line with a refused
+-- turn, each broken link, and each file whose rate is too high with its worst lines; exit 1 if there is any.
 
 -- The most marks per 1,000 words of a file. A short file has too few words for a rate.
 local most, least_words = 8, 100
@@ -88,7 +88,38 @@ local function complain(...)
   io.write(string.format(...), "\n")
 end
 
+local function read(path)
+  local file = io.open(path)
+  local text = file and (file:read("*a") or "") -- "" of a folder
+  if file then file:close() end
+  return text
+end
+
+-- Whether a page has the heading of an anchor: "## The first job" has #the-first-job.
+local function has_heading(text, anchor)
+  for heading in ("\n" .. text):gmatch("\n#+ ([^\n]+)") do
+    if heading:lower():gsub("[^%w%s_-]", ""):gsub("%s", "-") == anchor then return true end
+  end
+  return false
+end
+
+local function check_links(path, text)
+  local prose_text = ("\n" .. text):gsub("\n    [^\n]*", ""):gsub("```.-```", ""):gsub("`[^`\n]*`", "x")
+  for link in prose_text:gmatch("%]%(([^)%s]+)%)") do
+    local name, anchor = link:match("^([^#]*)#?(.*)$")
+    local target = name == "" and text or read((path:match("^.*/") or "") .. name)
+    if link:find("^%a+:") then
+      -- not a page of this tree
+    elseif not target then
+      complain("%s: broken link: there is no %s", path, name)
+    elseif anchor ~= "" and not has_heading(target, anchor) then
+      complain("%s: broken link: %s has no heading #%s", path, name == "" and path or name, anchor)
+    end
+  end
+end
+
 for path in io.lines() do
+  if path:find("%.md$") then check_links(path, read(path)) end
   local file = path:match("%.[chl]p?p?u?a?$") or path:match("%.md$") or path:match("%.hpp$")
   if file and not path:match("^scripts/lint/prose%.lua$") then
     local words, count, list = 0, 0, {}

@@ -40,3 +40,11 @@ status, output = check("code.cpp", "int " .. noun .. " = 1;  // the default\n// 
 assert(status == 0, output)
 status, output = check("page.md", "```\n" .. noun .. "\n```\n`" .. noun .. "` is a name.\n")
 assert(status == 0, output)
+
+-- A link needs a target, and its anchor a heading.
+check("target.md", "# Title\n\n## The first job, `x`\n")
+status, output = check("links.md", "See [a](target.md), [b](target.md#the-first-job-x), [c](https://a.b/c), [d](#here), `[e](f)`.\n\n# Here\n")
+assert(status == 0, output)
+status, output = check("links.md", "See [a](absent.md), [b](target.md#second) and [c](#nowhere).\n")
+assert(status == 1 and output:find("links.md: broken link: there is no absent.md", 1, true), output)
+assert(output:find("target.md has no heading #second", 1, true) and output:find("links.md has no heading #nowhere", 1, true), output)
