@@ -192,6 +192,28 @@ void NodeThread::warn_of_unused_flags() {
   shared_.log.warn(node_.name(), unused + " had no effect: the script has called no engine that honours it");
 }
 
+/// Warns of arguments that the script has not read: flags of actorhost behind the script, for example.
+void NodeThread::warn_of_unread_arguments(Vm& vm) {
+  const std::vector<std::string>& args = shared_.cluster.args();
+  if (args.empty() || node_.rank() != 0U || node_.left_out()) return;
+  if (shared_.job.text().find("...") != std::string::npos) return;  // the script's own arguments, or a comment
+  lua_State* L = vm.state();
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_getfield(L, -1, "actor");
+  bool read = false;
+  if (lua_istable(L, -1)) {
+    lua_pushliteral(L, "args");
+    lua_rawget(L, -2);
+    read = !lua_isnil(L, -1);
+  }
+  lua_settop(L, 0);
+  if (read) return;
+  std::string all;
+  for (const std::string& arg : args) all += (all.empty() ? "" : " ") + arg;
+  shared_.log.warn(node_.name(), "'" + printable(all) + "' had no effect: " + shared_.job.name() +
+                                     " reads no arguments; flags of actorhost go in front of the script");
+}
+
 /// Runs the script. On a server, lua_param.cpp later marks callbacks for the watchdog.
 Status NodeThread::run_script(Vm& vm) {
   const bool server = node_.role() == Role::server;
@@ -227,6 +249,7 @@ void NodeThread::run() {
     if (spans_) spans_->flush();
     if (ran && node_.role() == Role::worker) {
       warn_of_unused_flags();
+      warn_of_unread_arguments(**vm);
       shared_.cluster.report_ended(node_.index(), node_.actions());
     } else if (!ran) {
       fail(ran.error());

@@ -52,6 +52,7 @@ class NodeThread {
   void call_error_callbacks(Vm& vm, const Error& error);
   Status run_script(Vm& vm);
   void warn_of_unused_flags();
+  void warn_of_unread_arguments(Vm& vm);
   std::unique_ptr<CallWatchdog> make_watchdog();
 
   Shared shared_;

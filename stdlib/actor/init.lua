@@ -42,7 +42,7 @@ local util = require("actor.util")
 ---@field on_error fun(fn: fun(message: string)) calls `fn` when the run fails; see actor.events
 ---@field rehearsal actor.rehearsal
 ---@field rng fun(seed: number, stream?: number): actor.Rng a generator of random numbers
-local M = { args = core.args, version = core.version, pairs = util.pairs }
+local M = { version = core.version, pairs = util.pairs }
 
 local node
 
@@ -111,6 +111,10 @@ local identity = { rank = true, size = true, id = true, role = true, epoch = tru
 local events = { on_membership = true, on_error = true }
 
 local function member(_, name)
+  if name == "args" then
+    rawset(M, "args", core.args) -- the host warns of arguments if the script has not read them
+    return core.args
+  end
   if identity[name] then return the_node(name)[name] end
   if events[name] then return the_node(name) and require("actor.events")[name] end
   local found, module = pcall(require, "actor." .. name)
@@ -120,7 +124,7 @@ local function member(_, name)
   end
   if module:find("module 'actor." .. name .. "' not found", 1, true) then
     local names = {}
-    for _, some in ipairs { M, identity, events } do
+    for _, some in ipairs { M, identity, events, { args = true } } do
       for key in pairs(some) do names[#names + 1] = key end
     end
     for module in pairs(core.library()) do names[#names + 1] = module:match("^actor%.([^.]+)$") end

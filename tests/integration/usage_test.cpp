@@ -249,3 +249,20 @@ TEST_CASE("truncated data files and files of another kind are named") {
   CHECK_THAT(run.err, Contains(file.filename().string()) && Contains(place));
   CHECK(run.out.empty());
 }
+
+TEST_CASE("arguments that the script does not read are reported") {
+  const JobFolder folder;
+  const auto [script, reported] = GENERATE(table<std::string, bool>({
+      {"print(require('actor').size)", true},
+      {"print(1)", true},
+      {"print(require('actor').args[1])", false},
+      {"print((...))", false},
+      {"require('actor').options { n = 1 }", false},
+  }));
+  folder.write("job.lua", script);
+  const Ended run(folder.run({"-n", "2", "job.lua", "-n", "4"}));
+  const std::string warning =
+      "rank 0: '-n 4' had no effect: job.lua reads no arguments; flags of actorhost go in front of the script";
+  CHECK((run.err.find(warning) != std::string::npos) == reported);
+  CHECK(count_of(run.err, "had no effect") == (reported ? 1 : 0));
+}
