@@ -36,7 +36,7 @@ TEST_CASE("help shows functions, methods, rules, flags, variables and modules") 
       {"plot.line", "plot.line(", "\n      title"},
       {"actor.peer.Context", "actor.peer.Context: actor.Context\n", "owns"},
       {"actor.mapreduce.Dataset", "actor.mapreduce.Dataset\n", "dataset:map"},
-      {"mr.load", "mr.load(url, options)\n", "The lines of files and URLs"},
+      {"mr.load", "mapreduce.load(url, options)\n", "The lines of files and URLs"},
       {"barrier", "barrier\n  Barrier rules decide", "actor.barrier.View\n"},
       {"--barrier", "actorhost run:\n  --barrier RULE ", "actorhost sim:\n  --barrier LIST "},
       {"--sweep", "actorhost sim:\n  --sweep NAME=VALUES ", "START:STOP:STEP"},

@@ -69,3 +69,12 @@ TEST_CASE("a lost cluster does not hide the failure of another host") {
   CHECK(run.ended.err.find("host 2: lost ") != std::string::npos);
   CHECK(run.ended.status == 1);
 }
+
+TEST_CASE("no node leads a group of itself alone while another member replies") {
+  const JobFolder folder;
+  const Finished run =
+      folder.run({"rehearse", "--hosts", "4", "--seed", "102", "--virtual-seconds", "60", "--start-timeout", "10",
+                  "--faults", "kill=1,stall=1:6s,break=1,within=900ms", "jobs/losses.lua", "peers", "asp"});
+  INFO(run.description);
+  CHECK(run.status == 3);  // the host with the broken link is dropped, and no value is lost
+}

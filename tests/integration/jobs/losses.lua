@@ -256,7 +256,6 @@ end
 -- case: peers ssp:2 flags: --codes 0,3 --faults kill=1,break=1,within=900ms at: rehearsal:5
 -- case: peers bsp flags: --codes 0,3 --faults crash=1,partition=1:1s,within=900ms at: rehearsal:5
 -- case: peers asp flags: --codes 0,3 --faults kill=1,stall=1:6s,break=1,within=900ms at: rehearsal:4
--- case: peers asp flags: --codes 0,3 --seed 102 --faults kill=1,stall=1:6s,break=1,within=900ms at: rehearsal:4
 -- case: peers bsp flags: --codes 0,3 --faults kill=1,one-way=1:6s,within=900ms at: rehearsal:3
 -- case: peers {bsp,asp} flags: --codes 0,3 --faults kill=1,join=2,after=800ms,within=500ms at: rehearsal:4
 -- case: peers {bsp,asp} lua flags: --codes 0,3 --faults kill=1,break=1,within=500ms at: rehearsal:4
