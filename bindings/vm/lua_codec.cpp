@@ -170,14 +170,16 @@ bool Encoder::table() {
 
 // Encodes the key and the value on top of the stack.
 bool Encoder::pair(TableSize& size) {
-  const bool item = size.pairs == 0 && lua_type(L_, -2) == LUA_TNUMBER && lua_tonumber(L_, -2) == size.items + 1.0;
+  const int key_at = lua_gettop(L_) - 1;  // a refused value leaves others above
+  const bool item =
+      size.pairs == 0 && lua_type(L_, key_at) == LUA_TNUMBER && lua_tonumber(L_, key_at) == size.items + 1.0;
   if (item) {
     ++size.items;
   } else {
     ++size.pairs;
-    if (!key(-2)) return false;
+    if (!key(key_at)) return false;
   }
-  return value() || failed_below(lua_gettop(L_) - 1);
+  return value() || failed_below(key_at);
 }
 
 // --- decoding ---
