@@ -211,7 +211,7 @@ void NodeThread::warn_of_unread_arguments(Vm& vm) {
   std::string all;
   for (const std::string& arg : args) all += (all.empty() ? "" : " ") + arg;
   shared_.log.warn(node_.name(), "'" + printable(all) + "' had no effect: " + shared_.job.name() +
-                                     " reads no arguments; flags of actorhost go in front of the script");
+                                     " reads no arguments; flags of actorhost go before the script");
 }
 
 /// Runs the script. On a server, lua_param.cpp later marks callbacks for the watchdog.

@@ -260,9 +260,9 @@ TEST_CASE("arguments that the script does not read are reported") {
       {"require('actor').options { n = 1 }", false},
   }));
   folder.write("job.lua", script);
-  const Ended run(folder.run({"-n", "2", "job.lua", "-n", "4"}));
+  const Ended run(folder.run({"-n", "2", "job.lua", "--n", "4"}));
   const std::string warning =
-      "rank 0: '-n 4' had no effect: job.lua reads no arguments; flags of actorhost go in front of the script";
+      "rank 0: '--n 4' had no effect: job.lua reads no arguments; flags of actorhost go before the script";
   CHECK((run.err.find(warning) != std::string::npos) == reported);
   CHECK(count_of(run.err, "had no effect") == (reported ? 1 : 0));
 }
