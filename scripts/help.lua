@@ -101,7 +101,7 @@ local function main(name)
     if entry.head and not entry.title:find(".", 1, true) and #help.contents(entry.module) > 0 then
       print("\n  " .. flags.wrapped(table.concat(help.contents(entry.module), " "), 97, 2))
       for _, name in ipairs(help.types(entry)) do
-        for _, type in ipairs(help.find(name)) do print("\n" .. help.text(type)) end
+        for _, class in ipairs(help.find(name)) do print("\n" .. help.text(class)) end
       end
       if entry.related and #entry.related > 0 then
         print("\nalso: " .. flags.wrapped(table.concat(entry.related, ", "), 94, 6))
