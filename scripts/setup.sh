@@ -15,14 +15,28 @@ test_packages="chromium"
 # Needed by scripts/check, the last two for sources of tests/bench:
 check_packages="clang-format clang-tidy libzmq3-dev libdnnl-dev"
 
-# Build folder: ACTORHOST_BUILD_DIR, or build/ in the tree, or the user's cache if the tree is not writable.
+# Build folder: ACTORHOST_BUILD_DIR, or build/ in the tree.
 if [ -n "${ACTORHOST_BUILD_DIR-}" ]; then
   case $ACTORHOST_BUILD_DIR in /*) build_root=$ACTORHOST_BUILD_DIR ;; *) build_root=$PWD/$ACTORHOST_BUILD_DIR ;; esac
-elif [ -w "$root/build" ] || { [ ! -e "$root/build" ] && [ -w "$root" ]; }; then
-  build_root=$root/build
 else
-  build_root=${XDG_CACHE_HOME:-$HOME/.cache}/actorhost/$(printf '%s' "$root" | cksum | cut -d ' ' -f 1)
+  build_root=$root/build
 fi
+
+# Before a build: chooses the user's cache as the build folder if the tree is not writable.
+choose_build_folder() {
+  if [ -z "${ACTORHOST_BUILD_DIR-}" ] && [ ! -w "$root/build" ] && { [ -e "$root/build" ] || [ ! -w "$root" ]; }; then
+    cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
+    build_root=${cache:+$cache/actorhost/$(printf '%s' "$root" | cksum | cut -d ' ' -f 1)}
+  fi
+  [ -n "$build_root" ] && mkdir -p "$build_root" 2>/dev/null && [ -w "$build_root" ] && return 0
+  if [ -z "$build_root" ]; then
+    report "a build is needed, $root is not writable, and neither XDG_CACHE_HOME nor HOME is set"
+  else
+    report "a build is needed, and its folder $build_root is not writable"
+  fi
+  report "choose a build folder:  ACTORHOST_BUILD_DIR=DIR $0"
+  exit 70
+}
 
 # timed NAME COMMAND...: runs the command and prints its duration; its status is the command's.
 timed() {
@@ -74,7 +88,6 @@ ensure_packages() {
   command -v dpkg-query >/dev/null || return 0  # not Debian: configuring will name missing libraries
   missing=$(missing_packages "$@" $optional_packages)
   [ -n "$missing" ] || return 0
-  mkdir -p "$build_root"
   install_log=$build_root/install.log
   # shellcheck disable=SC2086
   install_packages $missing && return 0
@@ -160,8 +173,8 @@ configure() {
 # build PRESET TARGET ("all" or "actorhost"): builds the target and stamps the time of its sources.
 # Builds started together wait for each other.
 build() {
-  mkdir -p "$build_root"
   export CCACHE_BASEDIR="${CCACHE_BASEDIR-$root}" CCACHE_NOHASHDIR="${CCACHE_NOHASHDIR-1}"
+  [ -w "${HOME-}" ] || export CCACHE_DIR="${CCACHE_DIR-$build_root/ccache}"
   exec 9>"$build_root/lock"
   flock 9
   [ -f "$build_root/$1/fresh" ] || report "building $1 for the first time in $build_root/$1; this takes some minutes"
