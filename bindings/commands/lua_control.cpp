@@ -1,5 +1,4 @@
 #include <cmath>
-#include <cstdlib>
 
 #include <lua.hpp>
 #include <nlohmann/json.hpp>
@@ -102,17 +101,12 @@ int close_connection(lua_State* L) {
   return 0;
 }
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 /// The secret for the run's handshake. A read-only client uses the reading token, so the run itself refuses commands.
 Result<std::string> token_of(const std::string& file, bool insecure, bool read_only) {
   if (insecure) return read_only ? reading_token("") : std::string();
   const auto read = read_only ? read_reading_token : read_token;
   if (!file.empty()) return read(file);
-  AH_LET(auto path, default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME")));
+  AH_LET(auto path, own_token_path());
   return read(path);
 }
 

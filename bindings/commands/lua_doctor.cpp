@@ -124,11 +124,7 @@ int doctor_has_address(lua_State* L) {
 
 // token_path() -> the default path of the token; or nil, message
 int doctor_token_path(lua_State* L) {
-  const auto variable = [](const char* name) {
-    const char* value = getenv(name);
-    return std::string_view(value != nullptr ? value : "");
-  };
-  const auto path = default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME"));
+  const auto path = own_token_path();
   if (!path) return push_failure(L, path.error());
   return push(L, *path);
 }

@@ -1,13 +1,13 @@
 #include "bindings/run/cluster_config.hpp"
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
 #include "host/base/system_random.hpp"
+#include "host/cluster/look/run_files.hpp"
 #include "host/net/handshake.hpp"
 #include "host/net/token_file.hpp"
 
@@ -29,11 +29,7 @@ Result<std::string> load_token(const RunOptions& options, Log& log) {
     return token;
   };
   if (!options.token_file.empty()) return check_token(options.token_file, read_token(options.token_file));
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value != nullptr ? value : "");
-  };
-  AH_LET(auto path, default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME")));
+  AH_LET(auto path, own_token_path());
   return check_token(path, read_or_make_token(path));
 }
 

@@ -46,6 +46,15 @@ TEST_CASE("a console's own cluster runs each chunk on all nodes together, and re
   CHECK(file.out == "{ 3, 3 }\n43\n");
 }
 
+TEST_CASE("a user without a home folder has a console") {
+  const JobFolder folder;
+  ProcessOptions options = folder.options();
+  options.env["XDG_CONFIG_HOME"] = std::nullopt;
+  options.env["HOME"] = GENERATE(as<std::optional<std::string>>(), std::nullopt, "/nonexistent");
+  const Ended run(run_program(actorhost_binary(), {"repl", "-n", "2", "-e", "1 + 1"}, 30, options));
+  CHECK(run.out == "2\n");
+}
+
 TEST_CASE("errors are shown with their place, the next chunk runs, and the exit code is 1") {
   const JobFolder folder;
   const Ended run(

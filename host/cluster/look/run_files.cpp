@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "host/base/outside_json.hpp"
+#include "host/net/token_file.hpp"
 
 namespace actorhost {
 
@@ -70,6 +71,20 @@ Result<std::string> run_folder() {
                                     "no other user may read; remove it, or chmod 700"};
   }
   return folder;
+}
+
+Result<std::string> own_token_path() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  const std::string configuration = variable("XDG_CONFIG_HOME");
+  std::string home = variable("HOME");
+  std::error_code error;
+  if (!std::filesystem::is_directory(home, error)) home.clear();
+  if (auto path = default_token_path(configuration, home)) return path;
+  AH_LET(auto folder, run_folder());
+  return folder + "/token";
 }
 
 std::string control_url(const std::string& folder, int pid) { return "ipc://" + socket_of(folder, pid); }

@@ -26,6 +26,9 @@ struct RunFile {
 /// mode 0700. Code::refused if another user owns the folder or may use it; Code::io if the call cannot make it, or if
 /// its path is too long for a control socket.
 Result<std::string> run_folder();
+/// The default for --token-file: in the user's configuration folder (default_token_path). A user without a home folder
+/// has the token in run_folder(), which other machines do not see.
+Result<std::string> own_token_path();
 /// The address of the control socket of a coordinator in process `pid`.
 std::string control_url(const std::string& folder, int pid);
 /// Writes the file of process run.pid.
