@@ -1,7 +1,6 @@
 -- actorhost doctor [--json]: checks this machine as a run would, and recommends what to do about each finding. Exit
 -- code 1 if a problem prevents runs.
 local actor = require("actor")
-local command = require("actor.c.command")
 local doctor = require("actor.c.doctor")
 local flags = require("actor.flags")
 local util = require("actor.util")
@@ -235,21 +234,15 @@ local function as_text()
   return table.concat(out, "\n")
 end
 
-local function main(args)
-  local rest
-  values, rest = flags.parse(known, args)
-  if not values or #rest > 0 then
-    command.err(("actorhost doctor: %s\nrun 'actorhost doctor --help' for the flags"):format(
-      values and ("it takes no '%s'"):format(rest[1]) or rest))
-    return 2
-  end
-  if values.help then
-    print("usage: actorhost doctor [flags]    checks this machine and recommends what to do\n\n" .. flags.help(known))
-    return 0
-  end
+local function main()
+  local rest, fail
+  values, rest, fail = flags.command("doctor", known,
+    "usage: actorhost doctor [flags]    checks this machine and recommends what to do\n")
+  if not values then return rest end
+  if #rest > 0 then return fail(2, ("it takes no '%s'\nrun 'actorhost doctor --help' for the flags"):format(rest[1])) end
   for _, run_check in ipairs { versions, processor, cores, memory, limits, placement, ports, token, sockets, clock, scratch, libraries } do run_check() end
   print(values.json and as_json() or as_text())
   return count("problem") > 0 and 1 or 0
 end
 
-return main(actor.args)
+return main()

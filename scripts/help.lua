@@ -1,11 +1,22 @@
--- actorhost help [TOPIC|NAME]: docstrings of the standard library, flags, variables, subcommands.
+-- actorhost help [TOPIC|NAME]: docstrings of the standard library, flags, variables, subcommands; manual pages and
+-- completion scripts.
 local actor = require("actor")
 local barrier = require("actor.barrier")
 local command = require("actor.c.command")
+local completion = require("actor.completion")
 local core = require("actor.c.core")
 local flags = require("actor.flags")
 local help = require("actor.help")
+local manual = require("actor.manual")
 local spelling = require("actor.c.names")
+
+-- Beside these, --FLAG is the name of a subcommand's flag.
+---@type actor.flags.Flag[]
+local list = {
+  { name = "man", value = "COMMAND", help = "print the manual page of a subcommand; run: of the program" },
+  { name = "completion", value = table.concat(completion.shells, "|"), help = "print the completion script of a shell" },
+  { name = "help", short = "h", help = "this" },
+}
 
 local usage = "usage: actorhost help [TOPIC|NAME]    param.run, dataset:map, barrier.pssp, param.Run, --barrier, ACTORHOST_ISA, mapreduce, sim"
 
@@ -17,7 +28,7 @@ local function commands()
   return { "run", "agent", unpack(scripts) }
 end
 
--- The --help page of a Lua subcommand.
+-- The --help page of a subcommand in Lua.
 local function page_of_script(name)
   local lines = {}
   local show, args = print, actor.args
@@ -35,7 +46,7 @@ local function pages()
   local out = {}
   for _, name in ipairs(commands()) do
     local in_cpp = name == "run" or name == "agent" or name == "rehearse"
-    out[name] = in_cpp and command.usage(name) or name ~= "help" and page_of_script(name) or usage
+    out[name] = in_cpp and command.usage(name) or page_of_script(name)
   end
   return out
 end
@@ -89,7 +100,50 @@ local function of_rule(name)
   end
 end
 
+-- The subcommands for completion, and the names that `actorhost help` completes.
+local function completed()
+  local out, topics = {}, {}
+  for i, texts in ipairs(command.commands()) do
+    local name, words, purpose = unpack(texts)
+    local native = command.flags(name)
+    out[i] = { name = name, purpose = purpose, operand = completion.operand(words),
+      flags = #native > 0 and completion.of_texts(native) or completion.of_list(flags.of_command(name)) }
+    topics[i] = name
+  end
+  for _, topic in ipairs(help.topics()) do topics[#topics + 1] = topic.name end
+  return out, topics
+end
+
+-- Today in UTC, or the date of SOURCE_DATE_EPOCH.
+local function date() return os.date("!%Y-%m-%d", tonumber(os.getenv("SOURCE_DATE_EPOCH"))) end
+
+-- Prints a manual page or a completion script.
+local function generated(values, rest, fail)
+  if #rest > 0 then return fail(2, ("--man and --completion take no further '%s'"):format(rest[1])) end
+  if values.completion then
+    print((completion.script(values.completion, completed())))
+    return 0
+  end
+  local page = pages()[values.man]
+  if not page then return fail(2, ("there is no subcommand '%s' (%s)"):format(values.man, table.concat(commands(), ", "))) end
+  print(manual.page(values.man, page, command.commands(), actor.version, date()))
+  return 0
+end
+
+-- Whether a word is one of the flags above.
+local function is_own(word)
+  for _, flag in ipairs(list) do
+    if word:match("^%-%-([^=]+)") == flag.name or word == "-h" then return true end
+  end
+  return false
+end
+
 local function main(name)
+  if name and is_own(name) then
+    local values, rest, fail = flags.command("help", list, usage .. "\n")
+    if not values then return rest end
+    return generated(values, rest, fail)
+  end
   if not name then
     overview()
     return 0

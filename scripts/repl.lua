@@ -15,7 +15,7 @@ local text = require("actor.inspect.text")
 local util = require("actor.util")
 
 local list = {
-  { name = "nproc-per-node", short = "n", value = "N", help = "nodes of the console's own cluster, or auto (2)" },
+  { name = "nproc-per-node", short = "n", value = "N|auto", help = "nodes of the console's own cluster (2)" },
   { name = "isolate", help = "each node is a process" },
   { name = "servers", value = "S", help = "parameter-server shards of the cluster" },
   { name = "seed", value = "N", help = "of the cluster" },
@@ -24,7 +24,7 @@ local list = {
   { name = "execute", short = "e", value = "CHUNK", many = true, help = "run this chunk or :command and leave; may be given again" },
   { name = "file", short = "f", value = "FILE", many = true, help = "run this file as one chunk and leave" },
   { name = "on", value = "RANK|all", help = "where chunks run; attached to a run: 0, else all nodes together" },
-  { name = "print", value = "WHO", default = "first", help = "all: the output of every node that runs a chunk together" },
+  { name = "print", value = "first|all", default = "first", help = "all: the output of every node that runs a chunk together" },
   { name = "json", help = "one JSON object for each chunk or command, on a line each" },
   { name = "read-only", help = "observe only: proves the reading token, with which the run refuses every change and chunk" },
   { name = "help", help = "this page" },
@@ -197,7 +197,6 @@ local function main()
   local values, rest, fail = flags.command("repl", list, usage)
   if not values then return rest end
   if #rest > 0 then return fail(2, ("'%s' is not understood; a job is run by actorhost %s"):format(rest[1], rest[1])) end
-  if values.print ~= "first" and values.print ~= "all" then return fail(2, "--print wants first or all") end
   local target = target_of(values)
   local interactive = line_editor.is_terminal() and not values.execute and not values.file
   local connection, cluster, url

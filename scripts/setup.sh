@@ -10,8 +10,8 @@ luajit"
 # Optional packages: the first two make builds faster, librsvg2-2 draws charts as PNG (actor.plot loads it at run time;
 # nothing is linked with it), and tests of the prompt use a terminal in tmux:
 optional_packages="ninja-build ccache librsvg2-2 tmux"
-# Tests of pages need a browser; they are skipped without it:
-test_packages="chromium"
+# Tests of pages need a browser, tests of completion and of the manual the others; they are skipped without them:
+test_packages="chromium zsh fish mandoc"
 # Needed by scripts/check, the last two for sources of tests/bench:
 check_packages="clang-format clang-tidy libzmq3-dev libdnnl-dev"
 

@@ -8,6 +8,7 @@ local sim = require("actor.sim")
 local grid = require("actor.sim.grid")
 local files = require("actor.c.files")
 local text = require("actor.inspect.text")
+local util = require("actor.util")
 
 local usage = "usage: actorhost sim [flags] [rule.lua[:NAME] ...]"
 
@@ -15,17 +16,17 @@ local default_barriers = "bsp,ssp:4,asp,pbsp:10,pssp:10:4"
 
 ---@type actor.flags.Flag[]
 local known = {
-  { name = "barrier", value = "LIST", many = true, help = "rules, separated by commas: bsp, ssp:4, pbsp:10@sticky, rule.lua, ... ("
+  { name = "barrier", value = "RULE,...", many = true, help = "rules, separated by commas: bsp, ssp:4, pbsp:10@sticky, rule.lua, ... ("
     .. default_barriers .. " when no rule is given)" },
   { name = "nodes", value = "N", kind = "integer", help = "how many nodes (100)" },
   { name = "time", value = "SECONDS", kind = "number", help = "simulated time (200; of a replay: its own)" },
   { name = "work", value = "DIST", help = "seconds of a step: [C+]exp(mean), gamma(shape,scale), pareto(shape,min), lognormal(mu,sigma), uniform(low,high), const(c), trace(FILE) (" .. sim.default_work .. ")" },
   { name = "repeat", value = "N", kind = "integer", help = "runs of each, with seeds SEED, SEED+1, ... (1; of --paper 10)" },
   { name = "seed", value = "N", kind = "integer", default = 1, help = "of the first run" },
-  { name = "resample", value = "WHEN", help = "when a sampled rule draws again: event, sticky or poll:SECONDS (event; peers: poll:0.5)" },
+  { name = "resample", value = "event|sticky|poll:SECONDS", help = "when a sampled rule draws again (event; peers: poll:0.5)" },
   { name = "straggler", value = "SHARE:FACTORx", help = "that share of the nodes is slower by the factor; ...@SECONDS: others after that time" },
   { name = "speed", value = "DIST", help = "a factor on each node's work, drawn once" },
-  { name = "topology", value = "KIND", help = "oracle, server:SHARDS or peers (oracle)" },
+  { name = "topology", value = "oracle|server:SHARDS|peers", help = "the state that a node learns of the others (oracle)" },
   { name = "delay", value = "DIST", help = "seconds of a message" },
   { name = "loss", value = "P", kind = "number", help = "share of lost messages, which are sent again" },
   { name = "retry", value = "SECONDS", kind = "number", help = "until a lost message is sent again (0.2)" },
@@ -36,17 +37,17 @@ local known = {
   { name = "failures", value = "LIFE[:REPAIR]", help = "mean seconds until a node crashes, and until a new node joins" },
   { name = "detect", value = "SECONDS", kind = "number", help = "until a crash is detected (2.5)" },
   { name = "sweep", value = "NAME=VALUES", many = true, help = "START:STOP:STEP or A,B,C; NAME is a flag above, or {NAME} in a rule or in --train" },
-  { name = "jobs", short = "j", value = "N", help = "processes, or auto: one a core (1)" },
+  { name = "jobs", short = "j", value = "N|auto", help = "processes, or auto: one a core (1)" },
   { name = "csv", value = "FILE", help = "a row for each barrier and repeat; - is standard output" },
   { name = "json", value = "FILE", help = "the same as JSON lines" },
   { name = "resume", help = "continue the FILE.part of an interrupted sweep" },
   { name = "svg", value = "FILE", help = "a plot" },
   { name = "png", value = "FILE", help = "the same as a picture (needs librsvg)" },
-  { name = "plot", value = "KIND", help = "cdf, progress, mean, waiting, checks, messages, staleness, inconsistency, sequence, loss or accuracy (mean for sweeps, else cdf)" },
-  { name = "log", value = "AXES", help = "logarithmic axes of the plot: x, y or xy" },
+  { name = "plot", value = table.concat(util.sorted_keys(sim.figures.kinds), "|"), help = "of --svg and --png (mean for sweeps, else cdf)" },
+  { name = "log", value = "x|y|xy", help = "logarithmic axes of the plot" },
   { name = "confidence", value = "P", kind = "number", default = 0.95, help = "of the intervals" },
   { name = "train", value = "MODEL", help = "also train a model (loss, accuracy): linear, factorisation or mnist, or 'linear rate=0.01 merge=drop:4'" },
-  { name = "replay", value = "TRACE", help = "the work and network times of a run recorded with --record; compares with the measured steps" },
+  { name = "replay", value = "FILE", help = "the work and network times of a run recorded with --record; compares with the measured steps" },
   { name = "paper", value = "DIR", help = "every experiment of the literature, as DIR/index.html" },
   { name = "list", help = "the rules and merge policies, one line each" },
   { name = "rule-timeout", value = "SECONDS", kind = "number", default = 10, help = "end a rule whose answers take longer" },
@@ -55,14 +56,6 @@ local known = {
   { name = "worker" }, -- a process of -j
   { name = "help", short = "h", help = "this" },
 }
-
-local function visible_flags()
-  local out = {}
-  for _, flag in ipairs(known) do
-    if flag.help then out[#out + 1] = flag end
-  end
-  return out
-end
 
 local function usage_error(message, ...)
   if select("#", ...) > 0 then message = message:format(...) end
@@ -259,17 +252,13 @@ local function wrong_paper(values, given, rules)
 end
 
 local function main()
-  local values, rest, given = flags.parse(known, actor.args)
-  if not values then return usage_error("%s", rest) end
+  local values, rest, _, given = flags.command("sim", known, usage .. "\n")
+  if not values then return rest end
   if not (values["rule-timeout"] > 0) then return usage_error("--rule-timeout wants a number of seconds above 0") end
   require("actor.c.sim").rule_limit(values["rule-timeout"])
   barrier.runner = sim.modules.runner(require("actor.c.sim").load_rule)
   if values.worker then
     sim.pool.serve(execute)
-    return 0
-  end
-  if values.help then
-    print(usage .. "\n\n" .. flags.help(visible_flags()))
     return 0
   end
   if values.list then return list() end
@@ -292,9 +281,6 @@ local function main()
   end
   if #barriers == 0 then
     for word in default_barriers:gmatch("[^,]+") do barriers[#barriers + 1] = word end
-  end
-  if values.log and not values.log:find("^[xy]$") and values.log ~= "xy" then
-    return usage_error(("--log wants x, y or xy, not '%s'"):format(values.log))
   end
   if values.log and not (values.svg or values.png) then return usage_error("--log is for a plot: give --svg or --png with it") end
   if values.plot and not (values.svg or values.png) then return usage_error("--plot chooses a plot: give --svg or --png with it") end

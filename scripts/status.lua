@@ -6,7 +6,7 @@ local screen = require("actor.c.screen")
 
 local list = {
   { name = "json", help = "the state as JSON, with every section" },
-  { name = "sort", value = "COLUMN", default = "rank", help = table.concat(nodes.orders(), ", ") },
+  { name = "sort", value = table.concat(nodes.orders(), "|"), default = "rank", help = "the order of the nodes" },
   { name = "help", help = "this page" },
 }
 for i, flag in ipairs(attach.flags) do table.insert(list, i, flag) end
@@ -17,7 +17,7 @@ local usage = "usage: actorhost status [flags]\n\nThe state of a run: what each 
 
 local values, rest, fail = flags.command("status", list, usage)
 if not values then return rest end
-local unknown = nodes.unknown(rest, values.sort)
+local unknown = nodes.unknown(rest)
 if unknown then return fail(2, unknown) end
 local connection, wrong = attach.attach(values, { read_only = true })
 if not connection then return fail(3, wrong) end

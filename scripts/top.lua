@@ -5,7 +5,7 @@ local nodes = require("actor.inspect.nodes")
 local screen = require("actor.c.screen")
 
 local list = {
-  { name = "sort", value = "COLUMN", default = "rank", help = table.concat(nodes.orders(), ", ") },
+  { name = "sort", value = table.concat(nodes.orders(), "|"), default = "rank", help = "the order of the nodes" },
   { name = "every", value = "SECONDS", kind = "number", default = 1, help = "between two refreshes" },
   { name = "count", value = "N", kind = "integer", help = "leave after N refreshes" },
   { name = "help", help = "this page" },
@@ -24,7 +24,7 @@ local function main()
   local values, rest, fail = flags.command("top", list, usage)
   if not values then return rest end
   local order, reverse, foot = values.sort, false, legend
-  local unknown = nodes.unknown(rest, order)
+  local unknown = nodes.unknown(rest)
   if unknown then return fail(2, unknown) end
   if not (values.every >= 0.1) then return fail(2, "--every wants at least 0.1 seconds") end
   local connection, wrong = attach.attach(values, { read_only = true })

@@ -1,8 +1,11 @@
 #include "bindings/commands/lua_command.hpp"
 
+#include <array>
+
 #include <lua.hpp>
 
 #include "bindings/process/run_options.hpp"
+#include "bindings/process/usage_text.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/base/allowance.hpp"
 
@@ -33,6 +36,20 @@ int command_cores(lua_State* L) { return push(L, own_allowance().cores); }
 int command_usage(lua_State* L) {
   const std::string text = parse_command({std::string(check_text(L, 1, "name", "command.usage")), "--help"}).output;
   return push(L, text);
+}
+
+// flags(name): the flags of a subcommand in C++, as arrays of {names, value, help}; empty for a subcommand in Lua.
+int command_flags(lua_State* L) {
+  return push_list(L, flag_texts(std::string(check_text(L, 1, "name", "command.flags"))), [L](const FlagText& flag) {
+    push_list(L, std::array{flag.names, flag.value, flag.help});
+  });
+}
+
+// commands(): all subcommands, as arrays of {name, words, purpose}.
+int command_commands(lua_State* L) {
+  return push_list(L, command_texts(), [L](const CommandText& command) {
+    push_list(L, std::array{command.name, command.words, command.purpose});
+  });
 }
 
 // spawn(args, file): the worker's number. `file` gets the worker's output; without it the terminal does.
@@ -114,6 +131,8 @@ void open_command(Vm& vm) {
       {"next_task", guarded<command_next_task>},
       {"reply", guarded<command_reply>},
       {"usage", guarded<command_usage>},
+      {"flags", guarded<command_flags>},
+      {"commands", guarded<command_commands>},
       {"interrupts", guarded<command_interrupts>},
   };
   vm.register_module("actor.c.command", open_functions<kFunctions>);

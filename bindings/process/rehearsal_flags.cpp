@@ -47,10 +47,10 @@ void RehearsalFlags::add_to(CLI::App& app) {
   app.add_option("--churn", churn_, "hosts that join and hosts that die each second, as join and kill in --faults")
       ->type_name("JOIN:LEAVE");
   app.add_option("--network", network_,
-                 "switch, racks:N or sites:N, and settings: racks:4,bandwidth=10Gbit,latency=50us,"
+                 "a shape, and settings: racks:4,bandwidth=10Gbit,latency=50us,"
                  "between-bandwidth=40Gbit,between-latency=0.0001+exp(0.0001); or a JSON file with the same keys "
                  "(switch)")
-      ->type_name("SHAPE|FILE");
+      ->type_name("switch|racks:N|sites:N|FILE");
   app.add_option(
          "--faults", faults_,
          "kill=1/min,restart=5s,crash=1,stall=2:500ms,partition=1/10s:3s,one-way=1,break=4,disk-full=1:2s,"

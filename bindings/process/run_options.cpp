@@ -1,5 +1,6 @@
 #include "bindings/process/run_options.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <sstream>
@@ -9,6 +10,7 @@
 
 #include "bindings/process/flag_values.hpp"
 #include "bindings/process/rehearsal_flags.hpp"
+#include "bindings/process/usage_text.hpp"
 #include "bindings/process/version.hpp"
 #include "host/base/nearest.hpp"
 
@@ -92,13 +94,8 @@ Status take_numbers(const RawFlags& raw, RunOptions& out) {
 }
 
 Status take_words(const RawFlags& raw, RunOptions& out) {
-  if (!parse_log_level(raw.log_level, out.log_level)) {
-    return bad_flag("log-level", raw.log_level, "one of trace debug info warn error off");
-  }
+  parse_log_level(raw.log_level, out.log_level);
   out.log_json = raw.log_format == "json";
-  if (!out.log_json && raw.log_format != "text") return bad_flag("log-format", raw.log_format, "text or json");
-  if (!raw.print.empty() && raw.print != "all" && raw.print != "first")
-    return bad_flag("print", raw.print, "all or first");
   out.print_all = raw.print == "all";
   if (!out.record.empty() && !out.records_steps() && !out.records_spans() && !out.records_states()) {
     return bad_flag("record", out.record, "a name that ends in .csv, .json or .jsonl");
@@ -119,7 +116,7 @@ Status take_words(const RawFlags& raw, RunOptions& out) {
 void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option("-n,--nproc-per-node,--nproc_per_node,--nproc", raw.nodes,
                  "nodes on this host; auto: one for each core that it may use")
-      ->type_name("N");
+      ->type_name("N|auto");
   app.add_option(both_spellings("--threads-per-node"), raw.threads,
                  "threads for large products of each node (usable cores / nodes, at least 1)")
       ->type_name("N");
@@ -138,15 +135,15 @@ void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option(both_spellings("--tls-ca"), out.tls_ca, "PEM certificates for checking other hosts")
       ->type_name("FILE");
   app.add_flag("--insecure", out.insecure, "no token (a warning on every start)");
-  app.add_option(both_spellings("--log-level"), raw.log_level, "trace, debug, info, warn, error or off (info)")
-      ->type_name("L");
+  app.add_option(both_spellings("--log-level"), raw.log_level, "least level of the lines that are logged (info)")
+      ->type_name("trace|debug|info|warn|error|off");
   app.add_option(
          both_spellings("--log-format"), raw.log_format,
          "text, or json: each line of the log is an object with t, level, job, host, who and text, and rank for a "
          "worker's (text)")
-      ->type_name("F");
+      ->type_name("text|json");
   app.add_option("--print", raw.print, "all: every rank's print, tagged; first: the first live rank's (first)")
-      ->type_name("WHO");
+      ->type_name("all|first");
   app.add_flag(both_spellings("--no-progress"), raw.no_progress, "no progress bar");
 }
 
@@ -160,8 +157,8 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_flag("--isolate", out.isolate, "local nodes as processes instead of threads");
   app.add_option("--barrier", out.barrier, "bsp, asp, ssp:4, pbsp:10, pssp:10:4, ..., or FILE.lua[:NAME]")
       ->type_name("RULE");
-  app.add_option("--resample", out.resample, "when a sampled barrier draws again: event, sticky or poll:SECONDS")
-      ->type_name("WHEN");
+  app.add_option("--resample", out.resample, "when a sampled barrier draws again")
+      ->type_name("event|sticky|poll:SECONDS");
   app.add_option(both_spellings("--rule-timeout"), raw.rule_timeout,
                  "limit for the answers of a barrier rule in Lua (10)")
       ->type_name("S");
@@ -192,52 +189,30 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
       ->type_name("FILE");
 }
 
-/// Shows one spelling of each flag and omits usage lines, which kUsage has.
+/// The names of a flag, without the second spellings: "-n,--nproc-per-node".
+std::string shown_names(const std::string& names) {
+  std::string shown;
+  std::istringstream words(names);
+  for (std::string name; std::getline(words, name, ',');) {
+    if (name.find('_') == std::string::npos) shown += (shown.empty() ? "" : ",") + name;
+  }
+  return shown;
+}
+
+/// Shows one spelling of each flag and omits usage lines, which usage_text() has.
 class HelpFormat final : public CLI::Formatter {
  public:
   HelpFormat() { column_width(32); }
   std::string make_usage(const CLI::App*, std::string) const override { return {}; }
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
-    std::string shown;
-    std::istringstream names(CLI::Formatter::make_option_name(option, positional));
-    for (std::string name; std::getline(names, name, ',');) {
-      if (name.find('_') == std::string::npos) shown += (shown.empty() ? "" : ",") + name;
-    }
-    return shown;
+    return shown_names(CLI::Formatter::make_option_name(option, positional));
   }
 };
-
-const char* kUsage =
-    "usage: actorhost [run] [flags] job.lua [args...]   run a job\n"
-    "       actorhost agent --join HOST:PORT [flags]    lend this machine's nodes to jobs\n"
-    "       actorhost status [--attach [HOST:PORT]]     the state of a run's nodes, once\n"
-    "       actorhost top [--attach [HOST:PORT]]        the same, refreshed\n"
-    "       actorhost dashboard --replay FILE [ADDR]    the page of a run recorded by --record FILE.jsonl\n"
-    "       actorhost repl [--attach [HOST:PORT]]       a console: Lua on the nodes of a run, :commands about it\n"
-    "       actorhost rehearse [flags] job.lua [args..] run a job on simulated hosts in this process\n"
-    "       actorhost sim [flags] [rule.lua...]         simulate barrier rules\n"
-    "       actorhost doctor [--json]                   check this machine: limits, ports, token, libraries\n"
-    "       actorhost help [TOPIC|NAME]                 help on a function, flag or variable\n";
-
-/// All variables that this program or its start script reads, except for the launchers' variables (rank_detect.hpp).
-const char* kVariables =
-    "\nVariables, where the flag is not given:\n"
-    "  ACTORHOST_NNODES, ACTORHOST_NODE_RANK, ACTORHOST_NPROC_PER_NODE, ACTORHOST_RDZV_ENDPOINT, ACTORHOST_RDZV_ID\n"
-    "                              as --nnodes, --node-rank, -n, --rdzv-endpoint, --rdzv-id\n"
-    "  ACTORHOST_SERVICE           headless service of a Kubernetes indexed Job; pod 0 is the coordinator\n"
-    "  ACTORHOST_ISA               instruction set of the kernels; the machine must support it\n"
-    "  ACTORHOST_BUILD_DIR, ACTORHOST_PRESET, ACTORHOST_JOBS, ACTORHOST_CMAKE_FLAGS\n"
-    "                              for scripts/actorhost: build folder, preset, number of compilers, cmake flags\n"
-    "  XDG_CONFIG_HOME, TMPDIR     folder of the token (actorhost/token); folder for data that does not fit in memory\n"
-    "  RANK WORLD_SIZE ..., OMPI_*, PMI_*, SLURM_*, JOB_COMPLETION_INDEX\n"
-    "                              of launchers; the first log line names the match\n"
-    "  XDG_STATE_HOME              folder of the console's history (actorhost/history)\n"
-    "  ACTORHOST_CHILD, ACTORHOST_CONSOLE, ACTORHOST_WORKER   set by actorhost for its own processes\n";
 
 ParsedCommand usage_error(const std::string& message) {
   ParsedCommand command;
   command.exit_code = 2;
-  command.output = "actorhost: " + message + "\n" + kUsage + "run 'actorhost --help' for the flags\n";
+  command.output = "actorhost: " + message + "\n" + usage_text() + "run 'actorhost --help' for the flags\n";
   return command;
 }
 
@@ -268,6 +243,56 @@ std::optional<std::string> take_flag(std::vector<std::string>& args, size_t i, c
   if (follows) value = args[i + 1];
   args.erase(at, at + (follows ? 2 : 1));
   return value;
+}
+
+/// Chooses between `run`, `agent` and `rehearse`; false if the word is another one.
+bool choose_command(const std::string& word, RunOptions& out) {
+  out.agent = word == "agent";
+  if (word == "rehearse") out.rehearsal.emplace();
+  return out.agent || out.rehearsal || word == "run";
+}
+
+/// The parser of the chosen command, which stores the flags in `raw`, `rehearsal` and the options.
+struct CommandLine {
+  explicit CommandLine(RunOptions& out);
+  RawFlags raw;
+  RehearsalFlags rehearsal;
+  CLI::App app;
+};
+
+CommandLine::CommandLine(RunOptions& out)
+    : app(out.agent ? "lends this machine's nodes; jobs' scripts arrive over the network"
+          : out.rehearsal
+              ? "runs a job on simulated hosts in this process, on virtual time; the same seed gives the same run to "
+                "the bit"
+              : "runs a job: every node runs the whole script") {
+  app.formatter(std::make_shared<HelpFormat>());
+  app.name(out.agent ? "actorhost agent" : out.rehearsal ? "actorhost rehearse" : "actorhost");
+  app.set_version_flag("--version", std::string("actorhost ") + kVersion);
+  app.prefix_command(!out.agent);
+  add_cluster_flags(app, raw, out);
+  if (out.agent) {
+    app.add_option("--join", raw.join, "the coordinator's address")->type_name("HOST:PORT")->required();
+    app.add_flag("--once", out.once, "leave after one job");
+  } else {
+    add_run_flags(app, raw, out);
+    if (out.rehearsal) rehearsal.add_to(app);
+  }
+}
+
+/// Refuses values outside the set that a flag's type names: "all|first". Such a set has only small letters.
+Status check_words(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string set = option->get_type_name();
+    if (option->empty() || set.find_first_not_of("abcdefghijklmnopqrstuvwxyz|") != std::string::npos) continue;
+    std::vector<std::string> words = CLI::detail::split(set, '|');
+    const std::string value = option->results().back();
+    if (words.size() < 2 || std::find(words.begin(), words.end(), value) != words.end()) continue;
+    const std::string last = std::move(words.back());
+    words.pop_back();
+    return bad_flag(option->get_lnames().front(), value, CLI::detail::join(words, ", ") + " or " + last);
+  }
+  return {};
 }
 
 bool may_be_folder(const std::string& word) { return !word.starts_with("-") && !word.ends_with(".lua"); }
@@ -387,33 +412,28 @@ Status RunOptions::apply(const std::map<std::string, std::string>& settings) {
   return {};
 }
 
+std::vector<FlagText> flag_texts(const std::string& command) {
+  RunOptions options;
+  if (!choose_command(command, options)) return {};
+  const CommandLine line(options);
+  std::vector<FlagText> texts;
+  for (const CLI::Option* option : line.app.get_options()) {
+    if (option->get_group().empty()) continue;  // not in the help
+    texts.push_back({shown_names(option->get_name(false, true)),
+                     option->get_type_size() == 0 ? std::string() : option->get_type_name(),
+                     option->get_description()});
+  }
+  return texts;
+}
+
 ParsedCommand parse_command(const std::vector<std::string>& given) {
   std::vector<std::string> args = given;
   ParsedCommand command;
   RunOptions& out = command.options;
-  if (!args.empty() && (args[0] == "run" || args[0] == "agent" || args[0] == "rehearse")) {
-    out.agent = args[0] == "agent";
-    if (args[0] == "rehearse") out.rehearsal.emplace();
-    args.erase(args.begin());
-  }
-  RawFlags raw;
-  RehearsalFlags rehearsal;
-  CLI::App app{out.agent ? "lends this machine's nodes; jobs' scripts arrive over the network"
-               : out.rehearsal
-                   ? "runs a job on simulated hosts in this process, on virtual time; the same seed gives the "
-                     "same run to the bit"
-                   : "runs a job: every node runs the whole script"};
-  app.formatter(std::make_shared<HelpFormat>());
-  app.name(out.agent ? "actorhost agent" : out.rehearsal ? "actorhost rehearse" : "actorhost");
-  app.set_version_flag("--version", std::string("actorhost ") + kVersion);
-  app.prefix_command(!out.agent);
-  add_cluster_flags(app, raw, out);
-  if (out.agent) {
-    app.add_option("--join", raw.join, "the coordinator's address")->type_name("HOST:PORT")->required();
-    app.add_flag("--once", out.once, "leave after one job");
-  } else {
-    add_run_flags(app, raw, out);
-    if (out.rehearsal) rehearsal.add_to(app);
+  if (!args.empty() && choose_command(args[0], out)) args.erase(args.begin());
+  CommandLine line(out);
+  CLI::App& app = line.app;
+  if (!out.agent) {
     if (auto taken = take_flags_with_optional_values(args, out); !taken) return usage_error(taken.error().message);
   }
   try {
@@ -421,7 +441,7 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     command.exit_code = 0;
-    command.output = std::string(kUsage) + "\n" + app.help() + kVariables;
+    command.output = usage_text() + "\n" + app.help() + kVariables + kExitCodes;
     return command;
   } catch (const CLI::CallForVersion&) {
     command.exit_code = 0;
@@ -436,6 +456,8 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
   } catch (const CLI::ParseError& error) {
     return usage_error(error.what());
   }
+  if (auto checked = check_words(app); !checked) return usage_error(checked.error().message);
+  const RawFlags& raw = line.raw;
   for (const auto& take : {take_numbers, take_words}) {
     if (auto taken = take(raw, out); !taken) return usage_error(taken.error().message);
   }
@@ -450,7 +472,7 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
     return command;
   }
   if (out.rehearsal) {
-    if (auto taken = rehearsal.take(out); !taken) return usage_error(taken.error().message);
+    if (auto taken = line.rehearsal.take(out); !taken) return usage_error(taken.error().message);
   }
   const std::vector<std::string> rest = app.remaining();
   if (rest.empty()) return usage_error("no job given");

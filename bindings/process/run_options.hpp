@@ -89,6 +89,16 @@ struct ParsedCommand {
   std::string output;            // text to print: help and version to stdout, errors to stderr
 };
 
+/// A flag as `--help` shows it.
+struct FlagText {
+  std::string names;  // "-n,--nproc-per-node"
+  std::string value;  // the name of its value: "N", "[DIR]" if it may be omitted, "all|first"; empty without a value
+  std::string help;
+};
+
+/// The flags of `run`, `agent` or `rehearse`; none for a subcommand in Lua.
+std::vector<FlagText> flag_texts(const std::string& command);
+
 /// `args` excludes the program's name. A usage error names the flag and its expected values.
 ParsedCommand parse_command(const std::vector<std::string>& args);
 

@@ -7,12 +7,13 @@ local M = {}
 ---@class actor.flags.Flag
 ---@field name string without leading dashes: "retry-after"; on the command line `--retry_after` is the same flag
 ---@field short? string one letter
----@field value? string name of the value in the help: "N", "FILE"; a flag without it is a switch
+---@field value? string name of the value in the help: "N", "FILE", "N|auto"; a flag without it is a switch. `command`
+---  refuses other values than the words of "all|first", where all alternatives are in small letters
 ---@field alone? string the value if none follows: the flag is the last word, or the next word begins with a dash
 ---@field kind? "text"|"number"|"integer" default "text"
 ---@field default? any
 ---@field many? boolean the flag may occur several times: the value is an array
----@field help string
+---@field help? string a flag without it is not in the help
 
 -- --- parsing ---
 
@@ -104,12 +105,23 @@ function M.wrapped(text, width, indent)
   return table.concat(lines, "\n" .. (" "):rep(indent))
 end
 
+---Returns the flags with a help text.
+---@param flags actor.flags.Flag[]
+---@return actor.flags.Flag[]
+function M.visible(flags)
+  local out = {}
+  for _, flag in ipairs(flags) do
+    if flag.help then out[#out + 1] = flag end
+  end
+  return out
+end
+
 ---Returns the help text: the lines that describe the flags.
 ---@param flags actor.flags.Flag[]
 ---@return string
 function M.help(flags)
   local lines = {}
-  for _, flag in ipairs(flags) do
+  for _, flag in ipairs(M.visible(flags)) do
     local head = ("  %s--%s%s"):format(flag.short and ("-%s,"):format(flag.short) or "", flag.name,
       flag.value and (flag.alone and " [%s]" or " %s"):format(flag.value) or "")
     local default = flag.default ~= nil and (" (%s)"):format(flag.default) or ""
@@ -123,6 +135,37 @@ function M.help(flags)
   return table.concat(lines, "\n")
 end
 
+---Returns the words in the name of a value: "all" and "first" of "all|first", "poll:" of "event|poll:SECONDS".
+---@param value string
+---@return string[] words
+---@return boolean closed no other value is valid
+function M.words(value)
+  local words, closed = {}, value:find("|", 1, true) ~= nil
+  if not closed then return words, false end
+  for part in value:gmatch("[^|]+") do
+    local word = part:match("^[%l%-]+:?")
+    words[#words + 1] = word
+    closed = closed and word == part
+  end
+  return words, closed
+end
+
+-- The error for a value that is none of its flag's words.
+local function wrong_word(flags, values)
+  for _, flag in ipairs(flags) do
+    local words, closed = M.words(flag.value or "")
+    local value = values[flag.name]
+    local valid = not closed or value == nil
+    for _, word in ipairs(words) do valid = valid or word == value end
+    if not valid then
+      local last = table.remove(words)
+      return ("--%s wants %s or %s, got '%s'"):format(flag.name, table.concat(words, ", "), last, value)
+    end
+  end
+end
+
+local wanted = false -- `of_command` waits for the flags of a script
+
 ---Begins `actorhost NAME`: parses its arguments, and handles `--help`, which is one of the flags.
 ---@param name string
 ---@param flags actor.flags.Flag[]
@@ -130,18 +173,35 @@ end
 ---@return table<string, any>? values nil: the command has ended
 ---@return string[]|integer rest the other words; or the exit code
 ---@return fun(code: integer, message: string): integer fail prints an error and returns its code
+---@return string[]? given the names of the given flags
 function M.command(name, flags, usage)
+  if wanted then error(flags, 0) end
   local function fail(code, message)
     require("actor.c.command").err(("actorhost %s: %s"):format(name, message))
     return code
   end
-  local values, rest = M.parse(flags, require("actor").args)
-  if not values then return nil, fail(2, rest), fail end
+  local values, rest, given = M.parse(flags, require("actor").args)
+  local wrong = not values and rest or wrong_word(flags, values)
+  if wrong then return nil, fail(2, ("%s\nrun 'actorhost %s --help' for the flags"):format(wrong, name)), fail end
   if values.help then
     print(usage .. "\n" .. M.help(flags))
     return nil, 0, fail
   end
-  return values, rest, fail
+  return values, rest, fail, given
+end
+
+---Returns the flags of a subcommand in Lua. Its script runs with `--help` until it calls `command`.
+---@param name string
+---@return actor.flags.Flag[]
+function M.of_command(name)
+  local script = assert(load(require("actor.c.core").library_text("command/" .. name), "@" .. name))
+  local actor = require("actor")
+  local args = actor.args
+  actor.args, wanted = { "--help" }, true
+  local _, flags = pcall(script)
+  actor.args, wanted = args, false
+  if type(flags) ~= "table" then error(flags, 0) end
+  return flags
 end
 
 return M

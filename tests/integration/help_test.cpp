@@ -38,7 +38,7 @@ TEST_CASE("help shows functions, methods, rules, flags, variables and modules") 
       {"actor.mapreduce.Dataset", "actor.mapreduce.Dataset\n", "dataset:map"},
       {"mr.load", "mapreduce.load(url, options)\n", "The lines of files and URLs"},
       {"barrier", "barrier\n  Barrier rules decide", "actor.barrier.View\n"},
-      {"--barrier", "actorhost run:\n  --barrier RULE ", "actorhost sim:\n  --barrier LIST "},
+      {"--barrier", "actorhost run:\n  --barrier RULE ", "actorhost sim:\n  --barrier RULE,... "},
       {"--sweep", "actorhost sim:\n  --sweep NAME=VALUES ", "START:STOP:STEP"},
       {"-n", "actorhost run:\n  -n,--nproc-per-node", "nodes on this host"},
       {"ACTORHOST_ISA", "actorhost run:\n  ACTORHOST_ISA ", "instruction set"},

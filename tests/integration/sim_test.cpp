@@ -223,7 +223,7 @@ TEST_CASE("an invalid command line exits with 2") {
       {{"--paper", "lab", "--nodes", "5", "--csv", "x.csv", "mine.lua"},
        "does not take --nodes, --csv, mine.lua (it takes"},
       {{"--paper", "lab", "--seed", "-1"}, "--seed wants a whole number"},
-      {{"--log", "z", "--svg", "x.svg"}, "--log wants x, y or xy, not 'z'"},
+      {{"--log", "z", "--svg", "x.svg"}, "--log wants x, y or xy, got 'z'"},
       {{"--log", "x"}, "--log is for a plot: give --svg or --png with it"},
       {{"--paper", "lab", "--repeat", "0"}, "--repeat wants a number"},
   };

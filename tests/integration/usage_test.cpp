@@ -55,7 +55,7 @@ TEST_CASE("a wrong command line exits with 2 and names the wrong word") {
       {{"--seconds", "0", "job.lua"}, "--seconds wants a number of seconds above 0, got '0'"},
       {{"--rule-timeout", "0", "job.lua"}, "--rule-timeout wants a number of seconds above 0, got '0'"},
       {{"--start-timeout", "x", "job.lua"}, "--start-timeout wants a number of seconds above 0, got 'x'"},
-      {{"--log-level", "loud", "job.lua"}, "--log-level wants one of trace debug info"},
+      {{"--log-level", "loud", "job.lua"}, "--log-level wants trace, debug, info, warn, error or off, got 'loud'"},
       {{"--print", "none", "job.lua"}, "--print wants all or first, got 'none'"},
       {{"--inject", "x", "job.lua"}, "--inject wants straggler=SHARE:FACTORx"},
       {{"--inject", "straggler=2:4x", "job.lua"}, "a share from 0 to 1"},

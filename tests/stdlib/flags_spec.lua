@@ -49,6 +49,20 @@ test("errors name the wrong flag or value", function()
   wrong("--quiet takes no value", "--quiet=yes")
 end)
 
+test("the name of a value lists the words that are valid", function()
+  local function words(value) return { flags.words(value) } end
+  equal(words("all|first"), { { "all", "first" }, true })
+  equal(words("N|auto"), { { "auto" }, false })
+  equal(words("event|sticky|poll:SECONDS"), { { "event", "sticky", "poll:" }, false })
+  equal(words("FILE"), { {}, false })
+end)
+
+test("a flag without a help text is parsed and is not in the help", function()
+  local hidden = { { name = "worker" }, { name = "quiet", help = "say nothing" } }
+  equal(flags.parse(hidden, { "--worker" }), { worker = true })
+  equal(flags.help(hidden):find("worker", 1, true), nil)
+end)
+
 test("help lists each flag and fits a terminal", function()
   local help = flags.help(known)
   for _, text in ipairs { "-n,--nodes N", "how many (3)", "--rule-name TEXT", "say nothing", "--attach [PLACE]" } do

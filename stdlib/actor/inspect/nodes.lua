@@ -54,13 +54,11 @@ local orders = {
 ---@return string[]
 function M.orders() return util.sorted_keys(orders) end
 
----Explains why a command about nodes refuses these words or this order; nil if it takes them.
+---Explains why a command about nodes refuses these words; nil without words.
 ---@param words string[] beside the flags
----@param order string
 ---@return string?
-function M.unknown(words, order)
+function M.unknown(words)
   if #words > 0 then return ("'%s' is not understood; --attach takes the run's address"):format(words[1]) end
-  if not orders[order] then return ("--sort wants one of %s, got '%s'"):format(table.concat(M.orders(), ", "), order) end
 end
 
 local heads = { "node", "host", ">steps", ">calls", ">tasks", ">waits", ">sent", ">received", ">queue", ">lua", "does" }

@@ -1,0 +1,61 @@
+#include "bindings/process/usage_text.hpp"
+
+#include <algorithm>
+
+namespace actorhost {
+
+namespace {
+
+constexpr CommandText kCommands[] = {
+    {"run", "[run] [flags] job.lua [args...]", "run a job"},
+    {"agent", "agent --join HOST:PORT [flags]", "lend this machine's nodes to jobs"},
+    {"status", "status [--attach [HOST:PORT]]", "the state of a run's nodes, once"},
+    {"top", "top [--attach [HOST:PORT]]", "the same, refreshed"},
+    {"dashboard", "dashboard --replay FILE [ADDR]", "the page of a run recorded by --record FILE.jsonl"},
+    {"repl", "repl [--attach [HOST:PORT]]", "a console: Lua on the nodes of a run, :commands about it"},
+    {"rehearse", "rehearse [flags] job.lua [args..]", "run a job on simulated hosts in this process"},
+    {"sim", "sim [flags] [rule.lua...]", "simulate barrier rules"},
+    {"doctor", "doctor [--json]", "check this machine: limits, ports, token, libraries"},
+    {"help", "help [TOPIC|NAME]", "help on a function, flag or variable"},
+};
+
+}  // namespace
+
+std::span<const CommandText> command_texts() { return kCommands; }
+
+std::string usage_text() {
+  constexpr size_t kColumn = 34;
+  std::string text;
+  for (const CommandText& command : kCommands) {
+    std::string words = command.words;
+    words.resize(std::max(words.size() + 1, kColumn), ' ');
+    text += (text.empty() ? "usage: actorhost " : "       actorhost ") + words + command.purpose + "\n";
+  }
+  return text;
+}
+
+const char* const kVariables =
+    "\nVariables, where the flag is not given:\n"
+    "  ACTORHOST_NNODES, ACTORHOST_NODE_RANK, ACTORHOST_NPROC_PER_NODE, ACTORHOST_RDZV_ENDPOINT, ACTORHOST_RDZV_ID\n"
+    "                              as --nnodes, --node-rank, -n, --rdzv-endpoint, --rdzv-id\n"
+    "  ACTORHOST_SERVICE           headless service of a Kubernetes indexed Job; pod 0 is the coordinator\n"
+    "  ACTORHOST_ISA               instruction set of the kernels; the machine must support it\n"
+    "  ACTORHOST_BUILD_DIR, ACTORHOST_PRESET, ACTORHOST_JOBS, ACTORHOST_CMAKE_FLAGS\n"
+    "                              for scripts/actorhost: build folder, preset, number of compilers, cmake flags\n"
+    "  XDG_CONFIG_HOME, TMPDIR     folder of the token (actorhost/token); folder for data that does not fit in memory\n"
+    "  RANK WORLD_SIZE ..., OMPI_*, PMI_*, SLURM_*, JOB_COMPLETION_INDEX\n"
+    "                              of launchers; the first log line names the match\n"
+    "  XDG_STATE_HOME              folder of the console's history (actorhost/history)\n"
+    "  ACTORHOST_CHILD, ACTORHOST_CONSOLE, ACTORHOST_WORKER   set by actorhost for its own processes\n";
+
+const char* const kExitCodes =
+    "\nExit codes:\n"
+    "  0                           done\n"
+    "  1                           the job's Lua raised or does not parse, or its output cannot be written\n"
+    "  2                           usage, including a missing file\n"
+    "  3                           cluster or node failure\n"
+    "  4                           checkpoints cannot be written\n"
+    "  130, 143                    interrupted (Ctrl-C), terminated (SIGTERM)\n"
+    "  141                         the reader of its output has closed\n";
+
+}  // namespace actorhost
