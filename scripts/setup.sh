@@ -1,6 +1,6 @@
-# Sourced by scripts/actorhost, scripts/test and scripts/check: installs missing Debian packages and builds a preset.
-# POSIX sh. The caller sets $root to the top of the tree. Quiet on success; ends the script with 69 when packages are
-# missing and cannot be installed, with 70 when configuring or building fails.
+# Sourced by scripts/actorhost, scripts/test, scripts/check and scripts/package: installs missing Debian packages and
+# builds a preset. POSIX sh. The caller sets $root to the top of the tree. Quiet on success; ends the script with 69 when
+# packages are missing and cannot be installed, with 70 when configuring or building fails.
 
 # The one list of packages. Needed to build and to run the tests:
 required_packages="cmake g++ pkg-config libluajit-5.1-dev libnng-dev libeigen3-dev libspdlog-dev libfmt-dev \
@@ -14,6 +14,9 @@ optional_packages="ninja-build ccache librsvg2-2 tmux"
 test_packages="chromium zsh fish mandoc"
 # Needed by scripts/check, the last two for sources of tests/bench:
 check_packages="clang-format clang-tidy libzmq3-dev libdnnl-dev"
+# Needed by scripts/package, and by its --check:
+package_packages="dpkg-dev fakeroot lintian"
+package_check_packages="debootstrap util-linux"
 
 # Build folder: ACTORHOST_BUILD_DIR, or build/ in the tree.
 if [ -n "${ACTORHOST_BUILD_DIR-}" ]; then

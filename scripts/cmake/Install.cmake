@@ -1,31 +1,33 @@
-# cmake --install: the program, licence, README and examples, the Lua library for editors (the program contains its
-# own), both C++ libraries with their headers, and the package files. Another project then writes
+# cmake --install, and the Debian packages. Component `program`: the program with its manual, completions and examples,
+# licence, README, and the Lua library for editors (the program contains its own). Component `development`: both C++
+# libraries with their headers, and the package files. Another project then writes
 #   find_package(actorhost CONFIG REQUIRED)
 #   target_link_libraries(app PRIVATE actorhost::actorhost_lua)     # or actorhost::actorhost_core, without Lua
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/actorhost)
-set(installed actorhost_core actorhost_lua)
-if(TARGET actorhost)
-  list(APPEND installed actorhost)
-endif()
 
-install(TARGETS ${installed} EXPORT actorhost_targets)
-install(DIRECTORY host DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/actorhost FILES_MATCHING PATTERN *.hpp)
-install(DIRECTORY bindings/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/actorhost OPTIONAL)
-install(EXPORT actorhost_targets NAMESPACE actorhost:: DESTINATION ${package_dir})
+install(TARGETS actorhost_core actorhost_lua EXPORT actorhost_targets COMPONENT development)
+install(DIRECTORY host DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/actorhost COMPONENT development FILES_MATCHING PATTERN *.hpp)
+install(DIRECTORY bindings/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/actorhost COMPONENT development
+  FILES_MATCHING PATTERN *.hpp)
+install(EXPORT actorhost_targets NAMESPACE actorhost:: DESTINATION ${package_dir} COMPONENT development)
+configure_package_config_file(scripts/cmake/actorhostConfig.cmake.in actorhostConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(actorhostConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/actorhostConfig.cmake ${PROJECT_BINARY_DIR}/actorhostConfigVersion.cmake
+  DESTINATION ${package_dir} COMPONENT development)
 
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY stdlib/ DESTINATION ${CMAKE_INSTALL_DATADIR}/actorhost/library FILES_MATCHING PATTERN *.lua)
+install(TARGETS actorhost COMPONENT program)
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT licence)
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(DIRECTORY stdlib/ DESTINATION ${CMAKE_INSTALL_DATADIR}/actorhost/library COMPONENT program FILES_MATCHING PATTERN *.lua)
 # For jobs beside the examples; a copy of it beside other jobs names the library by its whole path.
 file(READ ${PROJECT_SOURCE_DIR}/.luarc.json editor_settings)
 file(RELATIVE_PATH library ${CMAKE_INSTALL_FULL_DOCDIR}/examples ${CMAKE_INSTALL_FULL_DATADIR}/actorhost/library)
 string(REPLACE "\"stdlib\"" "\"${library}\"" editor_settings "${editor_settings}")
 file(WRITE ${PROJECT_BINARY_DIR}/luarc.json "${editor_settings}")
-install(FILES ${PROJECT_BINARY_DIR}/luarc.json DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples RENAME .luarc.json)
+install(FILES ${PROJECT_BINARY_DIR}/luarc.json DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples RENAME .luarc.json COMPONENT program)
 
-configure_package_config_file(scripts/cmake/actorhostConfig.cmake.in actorhostConfig.cmake INSTALL_DESTINATION ${package_dir})
-write_basic_package_version_file(actorhostConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/actorhostConfig.cmake ${PROJECT_BINARY_DIR}/actorhostConfigVersion.cmake
-  DESTINATION ${package_dir})
+include(scripts/cmake/Manual.cmake)
+include(scripts/cmake/Package.cmake)

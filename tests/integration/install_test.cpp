@@ -1,5 +1,5 @@
 // The installation of cmake --install, used from outside the tree: the program, and the package in a program that
-// embeds it.
+// embeds it. The test moves the installation before it uses it.
 
 #include <nlohmann/json.hpp>
 
@@ -20,9 +20,10 @@ Finished cmake(const JobFolder& folder, const Words& words) {
 
 }  // namespace
 
-TEST_CASE("the installation runs jobs and is embedded in a program outside the tree") {
+TEST_CASE("the installation runs jobs and is embedded in a program outside the tree, also after a move") {
   const JobFolder folder;
-  cmake(folder, {"--install", ACTORHOST_BUILD_DIR, "--prefix", (folder.path() / "prefix").string()});
+  cmake(folder, {"--install", ACTORHOST_BUILD_DIR, "--prefix", (folder.path() / "first").string()});
+  std::filesystem::rename(folder.path() / "first", folder.path() / "prefix");
 
   folder.write("elsewhere/hello.lua", read_text(source_dir() / "examples/hello.lua"));
   ProcessOptions elsewhere = folder.options();
@@ -31,6 +32,11 @@ TEST_CASE("the installation runs jobs and is embedded in a program outside the t
   for (const Words& words : {Words{"-n", "2", "hello.lua"}, Words{"-n", "2", "--isolate", "hello.lua"}}) {
     const Ended hello(run_program(installed.string(), words, 20, elsewhere));
     CHECK_THAT(hello.out, Contains("hello from rank 0 of 2\n"));
+  }
+
+  for (const char* file : {"man/man1/actorhost.1.gz", "man/man1/actorhost-sim.1.gz", "zsh/site-functions/_actorhost",
+                           "bash-completion/completions/actorhost", "fish/vendor_completions.d/actorhost.fish"}) {
+    CHECK(std::filesystem::file_size(folder.path() / "prefix/share" / file) > 0);
   }
 
   const auto doc = folder.path() / "prefix/share/doc/actorhost";

@@ -64,7 +64,7 @@ _actorhost() {
   fi
   if [[ -n $flag ]]; then
     _actorhost_add "$words" "$current" "$paths"
-    [[ -n $optional ]] || return
+    [[ -n $optional ]] || return 0
   fi
   case $command in
 @FLAGS@  esac

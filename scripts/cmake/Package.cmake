@@ -1,0 +1,70 @@
+# The Debian packages that `cpack -G DEB` makes of an installation in /usr (the preset `package`): actorhost and
+# libactorhost-dev, a package for each component.
+if(NOT CMAKE_INSTALL_PREFIX STREQUAL /usr)
+  return()
+endif()
+set(debian ${PROJECT_SOURCE_DIR}/scripts/debian)
+set(made ${PROJECT_BINARY_DIR}/debian)
+set(CPACK_GENERATOR DEB)
+set(CPACK_SET_DESTDIR ON)  # for files in /etc
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGE_CONTACT "the actorhost authors <authors@actorhost.invalid>")
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_COMPONENTS_ALL program development)
+
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME actorhost)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
+# Libraries that the program loads when it needs them: URLs, the page, the prompt, charts as PNG.
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "libcurl4, libmicrohttpd12, libedit2, librsvg2-2")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS libactorhost-dev)
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "host for distributed jobs in Lua with barrier rules
+A program that runs distributed training, map-reduce and collective jobs on
+threads, processes and machines. A job is a script in Lua: it decides when a
+worker may start its next step, what the worker works on, how updates merge and
+when to stop. The package also has a simulator of barrier rules, rehearsals of
+whole jobs with failing hosts, a console and a page of each run.")
+
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libactorhost-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+# As in actorhostConfig.cmake.
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libarchive-dev, libboost-context-dev, libluajit-5.1-dev, liblz4-dev, \
+libnng-dev, libsodium-dev, libspdlog-dev, libutf8proc-dev, libxxhash-dev, nlohmann-json3-dev, pkg-config, \
+prometheus-cpp-dev, zlib1g-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "${CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS}")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS actorhost)
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "host for distributed jobs in Lua (libraries for C++)
+Static libraries, headers and the CMake package for programs that run jobs of
+actorhost: find_package(actorhost), link actorhost::actorhost_lua, include
+actorhost.hpp. The libraries contain the standard library in Lua.")
+
+# The licence, the changes, and the list of packaged versions.
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+file(WRITE ${made}/changelog.Debian "actorhost (${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium
+
+  * Made by scripts/package. changelog.gz lists the changes of the program.
+
+ -- ${CPACK_PACKAGE_CONTACT}  ${date}
+")
+configure_file(CHANGELOG.md ${made}/changelog COPYONLY)
+foreach(file changelog changelog.Debian)
+  execute_process(COMMAND gzip -9 -n -k -f ${made}/${file} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+foreach(component PROGRAM DEVELOPMENT)
+  string(TOLOWER ${component} name)
+  install(FILES ${made}/changelog.gz ${made}/changelog.Debian.gz ${debian}/copyright COMPONENT ${name}
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${component}_PACKAGE_NAME})
+endforeach()
+
+# The agent of a machine, which is not enabled by default.
+install(FILES ${debian}/actorhost-agent.service DESTINATION /lib/systemd/system COMPONENT program)
+install(FILES ${debian}/default DESTINATION /etc/default RENAME actorhost COMPONENT program)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_CONTROL_EXTRA ${debian}/conffiles ${debian}/postinst ${debian}/prerm ${debian}/postrm)
+
+include(CPack)
