@@ -1,4 +1,5 @@
-# The manual pages and the completions of shells, which the built program prints, and their installation.
+# The manual pages and the completions of shells, which the built program prints, and their installation. They are made
+# with the target `all`; an installation without them has none.
 set(manual_dir ${PROJECT_BINARY_DIR}/manual)
 file(MAKE_DIRECTORY ${manual_dir})
 set(generated "")
@@ -18,7 +19,7 @@ foreach(command IN LISTS commands ITEMS agent run)
   add_custom_command(OUTPUT ${manual_dir}/${page}.1.gz COMMAND gzip -9 -n -k -f ${page}.1 DEPENDS ${manual_dir}/${page}.1
     WORKING_DIRECTORY ${manual_dir} VERBATIM)
   list(APPEND generated ${manual_dir}/${page}.1.gz)
-  install(FILES ${manual_dir}/${page}.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
+  install(FILES ${manual_dir}/${page}.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program OPTIONAL)
 endforeach()
 
 from_help(actorhost.bash --completion bash)
@@ -32,7 +33,7 @@ endif()
 foreach(place bash:bash-completion/completions/actorhost zsh:zsh/${zsh_dir}/_actorhost fish:${fish_dir}/actorhost.fish)
   string(REGEX MATCH "^(.*):(.*)/(.*)$" place ${place})
   install(FILES ${manual_dir}/actorhost.${CMAKE_MATCH_1} DESTINATION ${CMAKE_INSTALL_DATADIR}/${CMAKE_MATCH_2}
-    RENAME ${CMAKE_MATCH_3} COMPONENT program)
+    RENAME ${CMAKE_MATCH_3} COMPONENT program OPTIONAL)
 endforeach()
 
 add_custom_target(actorhost_manual ALL DEPENDS ${generated})

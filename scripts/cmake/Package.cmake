@@ -44,7 +44,7 @@ Static libraries, headers and the CMake package for programs that run jobs of
 actorhost: find_package(actorhost), link actorhost::actorhost_lua, include
 actorhost.hpp. The libraries contain the standard library in Lua.")
 
-# The licence, the changes, and the list of packaged versions.
+# The licences, the changes, and the list of packaged versions.
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 file(WRITE ${made}/changelog.Debian "actorhost (${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium
 
@@ -58,8 +58,12 @@ foreach(file changelog changelog.Debian)
 endforeach()
 foreach(component PROGRAM DEVELOPMENT)
   string(TOLOWER ${component} name)
+  set(doc_dir ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${component}_PACKAGE_NAME})
   install(FILES ${made}/changelog.gz ${made}/changelog.Debian.gz ${debian}/copyright COMPONENT ${name}
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${component}_PACKAGE_NAME})
+    DESTINATION ${doc_dir})
+  foreach(package libcli11-dev libeigen3-dev nlohmann-json3-dev libjs-chart.js)
+    install(FILES /usr/share/doc/${package}/copyright COMPONENT ${name} DESTINATION ${doc_dir}/compiled-in RENAME ${package})
+  endforeach()
 endforeach()
 
 # The agent of a machine, which is not enabled by default.
