@@ -155,7 +155,7 @@ json Observers::last_row(NodeId worker) const {
 /// Stores the rows of a process's report.
 void Observers::note_rows(ProcessId process, json rows) {
   for (json& row : rows) {
-    for (const char* now : {"state", "since", "cause", "what", "queue"}) row.erase(now);
+    for (const char* now : {"state", "since", "cause", "what", "queue", "for", "spans", "stream"}) row.erase(now);
   }
   seen_[process] = std::make_unique<json>(std::move(rows));
 }

@@ -1,13 +1,16 @@
 #include "host/cluster/look/process_state.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <set>
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "host/base/names.hpp"
+#include "host/base/printable.hpp"
 
 namespace actorhost {
 
@@ -17,6 +20,8 @@ using nlohmann::json;
 
 constexpr std::array<const char*, 4> kStateNames = {"starting", "computing", "waiting", "ended"};
 
+constexpr double kStreamCell = 0.05;  // seconds
+
 /// A node's recent spans, in seconds since `begun`: each [name, category, number, begin, end].
 json spans_report(SpanRing::Snapshot&& snapshot, double now, double begun) {
   json list = json::array();
@@ -24,6 +29,19 @@ json spans_report(SpanRing::Snapshot&& snapshot, double now, double begun) {
     list.push_back({std::move(span.name), std::move(span.category), span.number, span.begin - begun, span.end - begun});
   }
   return {{"first", snapshot.first}, {"at", now - begun}, {"list", std::move(list)}};
+}
+
+/// The names of the nodes with a section of their own: of "stream:worker 3" and the prefix "stream:" "worker 3".
+std::set<std::string> named_nodes(const std::vector<std::string>& wanted, std::string_view prefix) {
+  std::set<std::string> out;
+  for (const std::string& name : wanted) {
+    if (name.starts_with(prefix)) out.insert(name.substr(prefix.size()));
+  }
+  return out;
+}
+
+std::string node_key(Address address) {
+  return (is_server(address) ? "server " : "worker ") + std::to_string(address_index(address));
 }
 
 /// The resident memory of this process in bytes.
@@ -77,8 +95,20 @@ std::shared_ptr<NodeStats> ProcessState::add_node(Address address, std::function
   std::lock_guard lock(nodes_mutex_);
   // The servers of a new run replace the servers of the previous run.
   std::erase_if(nodes_, [address](const Entry& entry) { return entry.address == address; });
-  nodes_.push_back({address, stats, std::move(queue_length), clock_.now()});
+  nodes_.push_back({address, stats, std::move(queue_length), clock_.now(), {}});
   return stats;
+}
+
+void ProcessState::add_output(Address node, std::string_view line) {
+  std::string text = printable(line.substr(0, kOutputBytes));
+  if (line.size() > kOutputBytes) text += "...";
+  std::lock_guard lock(nodes_mutex_);
+  for (Entry& entry : nodes_) {
+    if (entry.address != node) continue;
+    entry.output.push_back(std::move(text));
+    if (entry.output.size() > kOutputLines) entry.output.pop_front();
+    return;
+  }
 }
 
 void ProcessState::section(const std::string& name, Section fill) {
@@ -143,6 +173,40 @@ json ProcessState::node_report(const Entry& entry, double now) const {
   return out;
 }
 
+/// The recent spans of a node on a grid of cells, for a stream of bounded size. A span belongs to the cell of its end.
+/// Spans of the same name that are shorter than a cell are joined to one span of each cell. The report contains whole
+/// cells from `first` to before `next`, so a reader that knows `next` takes each cell once.
+json ProcessState::stream_report(Entry& entry, double now) const {
+  const auto cell_of = [this](double time) { return static_cast<int64_t>(std::floor((time - begun_) / kStreamCell)); };
+  SpanRing::Snapshot recent = entry.stats->poll_spans();
+  if (now > entry.streamed_at + SpanRing::kPatience) entry.streams_from = now;
+  entry.streamed_at = now;
+  double from = std::max(entry.streams_from, now - SpanRing::kRetainedSeconds);
+  if (recent.spans.size() >= SpanRing::kMaxSpans) from = std::max(from, recent.spans.front().end);
+  const int64_t first = cell_of(from) + 1;
+  const int64_t next = std::max(first, cell_of(now));
+  json list = json::array();
+  std::map<std::string, size_t> joined;  // by name: the row of the current cell
+  int64_t current = first;
+  for (TimeSpan& span : recent.spans) {
+    const int64_t cell = cell_of(span.end);
+    if (cell < first || cell >= next) continue;
+    if (cell != current) joined.clear();
+    current = cell;
+    const double seconds = span.end - span.begin;
+    if (seconds < kStreamCell) {
+      if (const auto at = joined.find(span.name); at != joined.end()) {
+        json& row = list[at->second];
+        row[4] = row[4].get<double>() + seconds;
+        continue;
+      }
+      joined[span.name] = list.size();
+    }
+    list.push_back({span.name, span.category, cell, span.begin - begun_, span.end - begun_});
+  }
+  return {{"first", first}, {"next", next}, {"width", kStreamCell}, {"at", now - begun_}, {"list", std::move(list)}};
+}
+
 json ProcessState::report(const std::vector<std::string>& wanted) const {
   const double now = clock_.now();
   json out = {{"t", now - begun_}, {"rss", resident_bytes()}, {"cpu", cpu_seconds()}, {"nodes", json::array()}};
@@ -157,6 +221,15 @@ json ProcessState::report(const std::vector<std::string>& wanted) const {
     std::lock_guard lock(nodes_mutex_);
     for (size_t i = 0; i < nodes_.size() && i < out["nodes"].size(); ++i) {
       out["nodes"][i]["spans"] = spans_report(nodes_[i].stats->poll_spans(), now, begun_);
+    }
+  }
+  if (const auto streams = named_nodes(wanted, "stream:"), outputs = named_nodes(wanted, "output:");
+      !streams.empty() || !outputs.empty()) {
+    std::lock_guard lock(nodes_mutex_);
+    for (size_t i = 0; i < nodes_.size() && i < out["nodes"].size(); ++i) {
+      const std::string key = node_key(nodes_[i].address);
+      if (streams.contains(key)) out["nodes"][i]["stream"] = stream_report(nodes_[i], now);
+      if (outputs.contains(key)) out["nodes"][i]["output"] = nodes_[i].output;
     }
   }
   if (is_wanted("histograms")) {

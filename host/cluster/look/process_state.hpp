@@ -1,7 +1,8 @@
 #pragma once
-// A process's part of the run's state, for observers: its nodes' counters, and sections that engines and others fill in
-// on request. One JSON object; STATE.md lists its fields. Thread-safe.
+// A process's part of the run's state, for observers: its nodes' counters, their newest output, and sections that
+// engines and others fill in on request. One JSON object; STATE.md lists its fields. Thread-safe.
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,17 +29,23 @@ void add_histogram(nlohmann::json& into, const nlohmann::json& other);
 
 class ProcessState {
  public:
+  static constexpr size_t kOutputLines = 40;   // retained lines of a node
+  static constexpr size_t kOutputBytes = 200;  // retained bytes of a line
+
   explicit ProcessState(const Clock& clock);
   ~ProcessState();
 
   /// The counters of a node of this process. They stay in the reports after the node has ended.
   std::shared_ptr<NodeStats> add_node(Address address, std::function<size_t()> queue_length);
+  /// Retains a line that the node has printed. Shortens a long line.
+  void add_output(Address node, std::string_view line);
   /// Registers a part of the reports under `name`; replaces an earlier part of that name.
   void section(const std::string& name, Section fill);
   /// Removes a part. Its function does not run after this returns.
   void drop(const std::string& name);
 
-  /// This process's report, with its nodes and the `wanted` sections.
+  /// This process's report, with its nodes and the `wanted` sections. "stream:worker 3" and "output:server 0" request
+  /// a section of one node.
   nlohmann::json report(const std::vector<std::string>& wanted) const;
   /// Seconds since this object was made.
   double age() const noexcept { return clock_.now() - begun_; }
@@ -49,13 +56,17 @@ class ProcessState {
     std::shared_ptr<NodeStats> stats;
     std::function<size_t()> queue_length;
     double begun;
+    std::deque<std::string> output;  // the newest lines
+    double streamed_at = -kForever;  // time of the newest report of the stream
+    double streams_from = 0;         // the spans since this time are retained
   };
   nlohmann::json node_report(const Entry& entry, double now) const;
+  nlohmann::json stream_report(Entry& entry, double now) const;
 
   const Clock& clock_;
   const double begun_;
   mutable std::mutex nodes_mutex_;
-  std::vector<Entry> nodes_;
+  mutable std::vector<Entry> nodes_;   // a report notes that the stream of a node is watched
   mutable std::mutex sections_mutex_;  // held while a section is filled in
   std::map<std::string, Section> sections_;
 };
