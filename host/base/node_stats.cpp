@@ -25,10 +25,15 @@ NodeStats::Snapshot NodeStats::snapshot() const noexcept {
   }
 }
 
+/// A wait for a server or for peers has the name of its call, such as "wait: pull"; other waits have that of their
+/// cause.
 void NodeStats::record_wait(Cause cause, double begun, double now) {
   constexpr double kShortest = 20e-6;  // shorter waits are left out, so that a recording stays small
   if (now - begun < kShortest) return;
-  spans_.put({std::string("wait: ") + kCauseNames[static_cast<size_t>(cause)], "wait", begun, now, 0});
+  const bool by_call = cause == Cause::server || cause == Cause::peer;
+  const char* const name =
+      by_call ? call_.load(std::memory_order_relaxed)->name : kCauseNames[static_cast<size_t>(cause)];
+  spans_.put({std::string("wait: ") + name, "wait", begun, now, 0});
 }
 
 /// For the other causes, the span of each wait already shows the call.

@@ -92,7 +92,7 @@ TEST_CASE("a JSON trace contains the steps, waits, calls and tasks of each node,
   CHECK(std::includes(tracks["wait"].begin(), tracks["wait"].end(), ranks.begin(), ranks.end()));
   CHECK(!tracks["task"].empty());
   CHECK(tracks.contains("call allreduce"));
-  CHECK(tracks.contains("wait wait: server"));
+  CHECK(tracks.contains("wait wait: task"));
   CHECK(processes.size() >= (place == "threads" ? 1U : 3U));
   CHECK(run.err.find("had no effect") == std::string::npos);
 }

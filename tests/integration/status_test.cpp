@@ -208,7 +208,8 @@ TEST_CASE("status shows the worker that peers wait for, under rules with and wit
     CHECK(waiting.size() == 2);
     for (const json& one : waiting) CHECK(one["for"] == json({2}));
   }
-  CHECK_THAT(Ended(folder.run({"status"})).out, Contains("in peer.run for worker 2"));
+  CHECK_THAT(Ended(folder.run({"status"})).out,
+             Contains(rule == "asp" ? "for worker 2" : "at the barrier for worker 2"));
   folder.write("done", "");
   const Ended ended({run}, 20);
 }

@@ -1,6 +1,7 @@
 #include "host/engine/param/channel.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <set>
 
@@ -32,9 +33,12 @@ Status NodeChannel::send(Frame&& frame, double deadline) {
 Status NodeChannel::receive(std::vector<Frame>& out, double deadline) {
   const auto wanted = [](const Frame& frame) { return param_kind::is_one(frame.kind); };
   const bool worker = node_.role() == Role::worker;
-  static constexpr EngineCall kRequesting{Cause::server, "param"};
+  static constexpr std::array<EngineCall, 4> kPhases = {{{Cause::server, "param"},  // by ParamPhase
+                                                         {Cause::server, "task"},
+                                                         {Cause::server, "pull"},
+                                                         {Cause::server, "push"}}};
   static constexpr EngineCall kServing{Cause::other, "serving"};
-  const Activity activity(node_.stats(), worker ? kRequesting : kServing);
+  const Activity activity(node_.stats(), worker ? kPhases[static_cast<size_t>(phase_)] : kServing);
   const Node::RequiresFirstCoordinator needs(node_, "param");
   // A server's wait follows the membership; a worker's wait ends with the run.
   if (worker) return node_.receive_all(wanted, deadline, out);

@@ -11,8 +11,13 @@
 
 namespace actorhost {
 
+/// What a worker waits for, as observers see it.
+enum class ParamPhase : uint8_t { request, task, pull, push };
+
 class ParamChannel : public Interface {
  public:
+  /// The following waits are in this phase.
+  void enter(ParamPhase phase) noexcept { phase_ = phase; }
   virtual Address self() const = 0;
   virtual double now() const = 0;
   /// Blocks until there is room, or until `deadline`.
@@ -29,6 +34,9 @@ class ParamChannel : public Interface {
   };
   /// The changes of the live workers since the last call.
   virtual Changes changes() { return {}; }
+
+ protected:
+  ParamPhase phase_ = ParamPhase::request;
 };
 
 class PortChannel final : public ParamChannel {

@@ -67,8 +67,9 @@ void ParamNode::dispatch(Frame&& frame) {
   }
 }
 
-Status ParamNode::receive(double deadline) {
+Status ParamNode::receive(double deadline, ParamPhase phase) {
   in_.clear();
+  channel_.enter(phase);
   Status received = channel_.receive(in_, deadline);
   std::vector<Frame> frames = std::exchange(in_, {});
   for (Frame& frame : frames) dispatch(std::move(frame));
@@ -84,29 +85,30 @@ Error ParamNode::explain(Error error, const std::string& awaited) const {
 }
 
 template <typename Done>
-Status ParamNode::wait_until(Done&& done, double deadline, const std::string& awaited) {
+Status ParamNode::wait_until(Done&& done, double deadline, const std::string& awaited, const ParamPhase& phase) {
   for (;;) {
     if (const Status sent = flush_out(deadline); !sent.ok()) return explain(sent.error(), awaited);
     if (done()) return {};
     if (channel_.now() >= deadline) return explain({Code::timeout, ""}, awaited);
-    if (const Status received = receive(deadline); !received.ok()) return explain(received.error(), awaited);
+    if (const Status received = receive(deadline, phase); !received.ok()) return explain(received.error(), awaited);
   }
 }
 
 Result<std::vector<ParamEntry>> ParamNode::get(std::vector<ParamKey> keys, double deadline) {
-  return read(std::move(keys), false, deadline);
+  return read(std::move(keys), false, deadline, ParamPhase::request);
 }
 
 Result<std::vector<ParamEntry>> ParamNode::fetch(std::vector<ParamKey> keys) {
-  return read(std::move(keys), worker_ && worker_->filtered(), kForever);
+  return read(std::move(keys), worker_ && worker_->filtered(), kForever, ParamPhase::pull);
 }
 
-Result<std::vector<ParamEntry>> ParamNode::read(std::vector<ParamKey> keys, bool filtered, double deadline) {
+Result<std::vector<ParamEntry>> ParamNode::read(std::vector<ParamKey> keys, bool filtered, double deadline,
+                                                ParamPhase phase) {
   if (keys.empty()) return std::vector<ParamEntry>();
   const std::string awaited = "the value of " + key_list(keys);
   client_.set_now(server_ != nullptr && server_->in_pull());
   const auto request = client_.get(std::move(keys), out_, filtered);
-  const Status waited = wait_until([&] { return client_.finished(request); }, deadline, awaited);
+  const Status waited = wait_until([&] { return client_.finished(request); }, deadline, awaited, phase);
   if (!waited.ok()) {
     client_.forget(request);
     return waited.error();
@@ -150,18 +152,20 @@ Status ParamNode::begin(const ParamWorker::Config& config) {
 Result<ParamWorker::Event> ParamNode::next_event(double deadline) {
   if (!worker_) return Error{Code::internal, "next_event was called outside of a run"};
   std::optional<ParamWorker::Event> event;
+  ParamPhase phase = ParamPhase::task;
   const auto has_event = [&] {
     event = worker_->next();
+    if (worker_->has_passed()) phase = ParamPhase::pull;
     return event.has_value();
   };
-  AH_TRY(wait_until(has_event, deadline, "the next task of step " + std::to_string(worker_->step() + 1)));
+  AH_TRY(wait_until(has_event, deadline, "the next task of step " + std::to_string(worker_->step() + 1), phase));
   return *std::move(event);
 }
 
 Status ParamNode::push(const std::vector<ParamEntry>& entries, double seconds) {
   if (!worker_) return Error{Code::internal, "a push outside of a run"};
   AH_TRY(worker_->push(entries, out_, seconds));
-  return wait_until([] { return true; }, kForever, "room to push " + key_list(std::span(entries)));
+  return wait_until([] { return true; }, kForever, "room to push " + key_list(std::span(entries)), ParamPhase::push);
 }
 
 void ParamNode::serve(ParamServer* server) {

@@ -58,13 +58,16 @@ class ParamNode {
   bool run_is_over() const noexcept { return !early_.empty(); }
 
  private:
-  Result<std::vector<ParamEntry>> read(std::vector<ParamKey> keys, bool filtered, double deadline);
+  Result<std::vector<ParamEntry>> read(std::vector<ParamKey> keys, bool filtered, double deadline, ParamPhase phase);
   Status flush_out(double deadline);
-  Status receive(double deadline);
+  Status receive(double deadline, ParamPhase phase = ParamPhase::request);
   void dispatch(Frame&& frame);
+  /// `done` may change the phase, which observers see.
   template <typename Done>
-  Status wait_until(Done&& done, double deadline, const std::string& awaited);
+  Status wait_until(Done&& done, double deadline, const std::string& awaited, const ParamPhase& phase = kRequestPhase);
   Error explain(Error error, const std::string& awaited) const;
+
+  static constexpr ParamPhase kRequestPhase = ParamPhase::request;
 
   ParamChannel& channel_;
   const uint32_t shards_;

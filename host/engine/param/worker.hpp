@@ -40,6 +40,8 @@ class ParamWorker {
   static bool handles(const Frame& frame) noexcept {
     return frame.kind == param_kind::task || frame.kind == param_kind::stop || frame.kind == param_kind::reject;
   }
+  /// Whether the next event has arrived; its values may be pending.
+  bool has_passed() const noexcept { return event_.has_value(); }
   /// The next complete event; nothing if there is none. To be called after frames were handled, the client's included.
   std::optional<Event> next();
 

@@ -381,6 +381,7 @@ Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
       AH_TRY(gate_.poll(now()));
       show_gate();
       send_gate_requests();
+      if (gate_.waiting()) wait_.show_barrier();
     }
     const Result<bool> done = advance();
     if (!done) return done.error();

@@ -28,7 +28,20 @@ const char* PeerWait::name() const noexcept {
   return name_of(kPhaseNames, phase_);
 }
 
-PeerWait::Scope::Scope(PeerWait& wait) : wait_(wait), activity_(wait.bridge_.node().stats(), kCall) {
+const EngineCall& PeerWait::Scope::call_of(Phase phase) noexcept {
+  static constexpr EngineCall kBarrier{Cause::peer, "barrier"};
+  static constexpr EngineCall kPull{Cause::peer, "pull"};
+  static constexpr EngineCall kPush{Cause::peer, "push"};
+  static constexpr EngineCall kOther{Cause::peer, "peer.run"};
+  switch (phase) {
+    case Phase::pass: return kBarrier;
+    case Phase::fetch: return kPull;
+    case Phase::push: return kPush;
+    default: return kOther;
+  }
+}
+
+PeerWait::Scope::Scope(PeerWait& wait) : wait_(wait), activity_(wait.bridge_.node().stats(), call_of(wait.phase_)) {
   wait.since_ += wait.bridge_.node().clock().now() - wait.left_;
 }
 
@@ -65,6 +78,16 @@ std::string PeerWait::describe_slowest() const {
   if (least < mark_of(run_, 0)) return description + ", which is not ready";
   if (least >= stopped_in(run_, 0)) return description + ", which has stopped and waits for updates to be merged";
   return description + ", which has completed " + std::to_string(completed(least)) + " steps";
+}
+
+void PeerWait::show_barrier() {
+  std::vector<NodeId> ids;
+  if (gate_.sampled()) {
+    for (const NodeId id : gate_.sampled_behind()) add(ids, id);
+  } else if (all_.included && all_.slowest != kNoNode && all_.slowest != bridge_.node().index()) {
+    add(ids, all_.slowest);
+  }
+  if (!ids.empty()) await_workers(std::move(ids));
 }
 
 Status PeerWait::show(const std::vector<KeyClient::Pending>& pending) {

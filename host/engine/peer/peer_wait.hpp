@@ -1,7 +1,7 @@
 #pragma once
 // The waits of a worker in a run: the phase that it waits for, and the other workers that have not reached the end of
-// the phase. A long wait shows these workers in the state of the run and logs them once. PeerRun owns it; used by the
-// node's thread.
+// the phase. A wait at the barrier shows these workers in the state of the run at once, another wait after a while. A
+// long wait logs them once. PeerRun owns it; used by the node's thread.
 
 #include <string>
 #include <vector>
@@ -24,7 +24,7 @@ class PeerWait {
     ~Scope();
 
    private:
-    static constexpr EngineCall kCall{Cause::peer, "peer.run"};
+    static const EngineCall& call_of(Phase phase) noexcept;
     PeerWait& wait_;
     const Activity activity_;
   };
@@ -47,6 +47,8 @@ class PeerWait {
   double next_check() const noexcept { return next_check_; }
   /// Whether the check is due. If so, the next one is due later.
   bool take_check();
+  /// Shows the workers that hold this node at the barrier, as its rule has last seen them. Does not block.
+  void show_barrier();
   /// Shows the workers that this node waits for, and logs them after a long wait. `pending`: its requests for keys
   /// without a reply. May request them from the coordinator: blocks shortly.
   Status show(const std::vector<KeyClient::Pending>& pending);

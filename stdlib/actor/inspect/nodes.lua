@@ -15,6 +15,9 @@ end
 
 local function share(node) return (node.seconds or 0) > 0 and waited(node) / node.seconds or 0 end
 
+-- The waits of workers for the server or for peers.
+local places = { barrier = " at the barrier", task = " for a task", pull = " for a pull", push = " for a push" }
+
 --- Describes the current activity of a node and its duration: "waiting 120 ms for server", "computing 2.1 s".
 ---@param node table
 ---@param collective? table the collective in progress and the workers missing from it
@@ -26,7 +29,7 @@ function M.doing(node, collective)
   if state == "ended" then return "ended" end
   local since = text.seconds(node.since or 0)
   if state == "waiting" then
-    local what = node.what and " in " .. node.what or " for " .. (node.cause or "others")
+    local what = places[node.what] or node.what and " in " .. node.what or " for " .. (node.cause or "others")
     local awaited = node["for"]
     if collective and node.with_all and node.calls == collective.calls then awaited = collective.missing end
     if awaited then

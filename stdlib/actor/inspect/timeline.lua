@@ -67,10 +67,12 @@ local function ordered(line)
   return list
 end
 
--- The current wait of a node. The node reports a span only at its end.
+-- The current wait of a node, with the name that its span will have. The node reports a span only at its end.
 local function present(track, to)
   local node = track.node
-  if node.state == "waiting" then return { "wait: " .. node.cause, "wait", 0, to - node.since, to } end
+  if node.state ~= "waiting" then return nil end
+  local by_call = node.cause == "server" or node.cause == "peer"
+  return { "wait: " .. (by_call and node.what or node.cause), "wait", 0, to - node.since, to }
 end
 
 -- --- as text ---
