@@ -19,9 +19,11 @@ namespace {
 
 constexpr size_t kViewers = 32;
 constexpr size_t kWaitingRequests = 24;
-constexpr double kFresh = 0.2;  // seconds for which a state also serves other requests
+constexpr double kFresh = 0.2;  // seconds; a state so young also serves other requests
 constexpr double kFarewellSeconds = 0.3;
 constexpr size_t kTokenBytes = 16;
+constexpr size_t kNodeBytes = 24;      // of "worker 12345678"
+constexpr double kNodesASecond = 200;  // nodes in the states that the past requests without viewers
 constexpr const char* kJson = "application/json";
 
 std::shared_ptr<const std::string> shared(std::string text) {
@@ -52,11 +54,21 @@ PageView view_of(const WebRequest& request) {
   for (const char* order : kOrders) {
     if (sort != request.query.end() && sort->second == order) view.sort = order;
   }
+  if (const auto node = request.query.find("node"); node != request.query.end() && node->second.size() <= kNodeBytes) {
+    view.node = node->second;
+  }
+  view.stream = size_in(request, "stream") != 0;
   return view;
 }
 
-std::shared_ptr<const std::string> event_of(const nlohmann::json& state, const PageView& view) {
-  return shared("data: " + json_text(page_message(state, view)) + "\n\n");
+nlohmann::json message_of(const nlohmann::json& state, const PageView& view, const nlohmann::json& point) {
+  nlohmann::json message = page_message(state, view);
+  message["point"] = point;
+  return message;
+}
+
+std::shared_ptr<const std::string> event_of(const nlohmann::json& message) {
+  return shared("data: " + json_text(message) + "\n\n");
 }
 
 std::string random_token() {
@@ -89,7 +101,7 @@ PageServer::~PageServer() {
 
 std::string PageServer::url() const {
   Endpoint shown = access_.bound;
-  if (shown.host == "0.0.0.0" || shown.host == "::") {  // a name by which other machines may find this machine
+  if (shown.host == "0.0.0.0" || shown.host == "::") {  // a name that other machines may know
     std::array<char, 256> name{};
     if (gethostname(name.data(), name.size() - 1) == 0) shown.host = name.data();
   }
@@ -108,8 +120,12 @@ void PageServer::finish(const StatePtr& last, const std::string& how) {
   // One message: of two consecutive messages a viewer may receive only the second.
   const std::string end = "event: end\ndata: " + json_text({{"how", how}}) + "\n\n";
   const auto viewers = viewers_;
+  const bool shown = last && last == latest_;
+  const nlohmann::json point = shown ? reader_.values(point_) : nlohmann::json::object();
   lock.unlock();
-  for (const auto& [id, view] : viewers) server_->push(id, shared((last ? *event_of(*last, view) : "") + end), true);
+  for (const auto& [id, view] : viewers) {
+    server_->push(id, shared((last ? *event_of(message_of(*last, view, point)) : "") + end), true);
+  }
   lock.lock();
   changed_.wait_for(lock, std::chrono::duration<double>(kFarewellSeconds), [&] { return viewers_.empty(); });
   lock.unlock();
@@ -124,24 +140,45 @@ size_t PageServer::viewers() {
 double PageServer::next_poll() {
   std::lock_guard lock(mutex_);
   if (!waiting_.empty()) return latest_at_ + kFresh;
-  return viewers_.empty() ? kForever : latest_at_ + options_.every;
+  if (!viewers_.empty()) return latest_at_ + options_.every;
+  if (!options_.page || options_.recording != nullptr || options_.past_every == kForever) return kForever;
+  return latest_at_ + std::max(options_.past_every, least_every_);
+}
+
+std::vector<std::string> PageServer::sections() {
+  std::lock_guard lock(mutex_);
+  return {sections_.begin(), sections_.end()};
 }
 
 void PageServer::seen(const StatePtr& state, double now) {
   std::map<uint64_t, PageView> viewers;
   std::map<uint64_t, bool> waiting;
+  nlohmann::json point;
   {
     std::lock_guard lock(mutex_);
     latest_ = state;
     latest_at_ = now;
+    least_every_ = static_cast<double>(list(*state, "nodes").size()) / kNodesASecond;
+    point_ = reader_.read(*state);
+    past_.add(point_);
+    point = reader_.values(point_);
     viewers = viewers_;
     waiting.swap(waiting_);
   }
   std::map<PageView, Message> messages;
+  std::set<std::string> wanted;
   for (const auto& [id, view] : viewers) {
-    Message& message = messages[view];
-    if (!message) message = event_of(*state, view);
-    server_->push(id, message);
+    Message& text = messages[view];
+    if (!text) {
+      const nlohmann::json message = message_of(*state, view, point);
+      for (std::string& name : sections_for(message, view)) wanted.insert(std::move(name));
+      text = event_of(message);
+    }
+    server_->push(id, text);
+  }
+  {
+    std::lock_guard lock(mutex_);
+    sections_ = std::move(wanted);
   }
   WebResponse text[2];  // [0]: as JSON; [1]: as metrics
   for (const auto& [id, metrics] : waiting) {
@@ -190,6 +227,7 @@ WebResponse PageServer::respond_to_path(const WebRequest& request) {
     return response;
   }
   if (request.path == "/about") return about();
+  if (request.path == "/past") return past(request);
   if (options_.recording != nullptr && request.path == "/frame") return frame(request);
   if (options_.recording == nullptr && request.path == "/events") return events(request);
   if (options_.recording == nullptr && request.path == "/state") return wait_for_state(request.id, false);
@@ -207,7 +245,25 @@ WebResponse PageServer::frame(const WebRequest& request) const {
   const size_t number = size_in(request, "n");
   if (number >= options_.recording->size()) return web_sentence(404, "The recording has no state with that number.");
   const auto state = options_.recording->state(number);
-  return state ? json_response(page_message(*state, view_of(request))) : web_sentence(500, state.error().message);
+  if (!state) return web_sentence(500, state.error().message);
+  const PastPoint& point = options_.recording->points()[number];
+  return json_response(message_of(*state, view_of(request), options_.recording->reader().values(point)));
+}
+
+/// The curves of the last hour; for a recorded run, of the hour before a state.
+WebResponse PageServer::past(const WebRequest& request) {
+  if (options_.recording == nullptr) {
+    std::lock_guard lock(mutex_);
+    return json_response(past_.message(reader_));
+  }
+  const auto& points = options_.recording->points();
+  const size_t number = size_in(request, "n");
+  if (number >= points.size()) return web_sentence(404, "The recording has no state with that number.");
+  RunPast past;
+  for (size_t i = 0; i <= number; ++i) {
+    if (points[i].t >= points[number].t - RunPast::kSeconds) past.add(points[i]);
+  }
+  return json_response(past.message(options_.recording->reader()));
 }
 
 WebResponse PageServer::events(const WebRequest& request) {
@@ -216,15 +272,18 @@ WebResponse PageServer::events(const WebRequest& request) {
   response.when = WebResponse::When::stream;
   if (request.method == "HEAD") return response;
   StatePtr latest;
+  nlohmann::json point;
+  const PageView view = view_of(request);
   {
     std::lock_guard lock(mutex_);
     if (viewers_.size() >= kViewers) {
       return web_sentence(503, "There are " + std::to_string(kViewers) + " viewers of this page already.");
     }
-    viewers_[request.id] = view_of(request);
+    viewers_[request.id] = view;
     if (clock_.now() < latest_at_ + options_.every) latest = latest_;
+    if (latest) point = reader_.values(point_);
   }
-  if (latest) server_->push(request.id, event_of(*latest, view_of(request)));
+  if (latest) server_->push(request.id, event_of(message_of(*latest, view, point)));
   want();
   return response;
 }

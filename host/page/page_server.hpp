@@ -1,6 +1,7 @@
 #pragma once
 // Serves the page of a run over HTTP to browsers and Prometheus: files, states and metrics. Read-only. It watches a
-// StatePoller, which passes it states while a client wants them; for a recorded run it serves the states of a file.
+// StatePoller, which passes it states for its clients and for the past of the run; for a recorded run it serves the
+// states of a file.
 // Requests arrive on the web server's thread, states on the thread of StatePoller. The mutex is not held while a
 // message is built or written.
 
@@ -9,13 +10,16 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "host/base/clock.hpp"
 #include "host/page/page_access.hpp"
 #include "host/page/page_address.hpp"
 #include "host/page/page_view.hpp"
 #include "host/page/recording.hpp"
+#include "host/page/run_past.hpp"
 #include "host/page/state_poller.hpp"
 #include "host/page/web_server.hpp"
 
@@ -26,6 +30,7 @@ struct PageOptions {
   bool page = true;
   bool metrics = false;
   double every = 1;                      // seconds between two messages to a viewer
+  double past_every = 1;                 // the same between two states for the past without viewers; kForever: no past
   const Recording* recording = nullptr;  // shows this recording instead of a run
   std::string reading_token = {};        // also opens the page; empty: none
   WebLimits limits = {};
@@ -49,6 +54,7 @@ class PageServer final : public Watcher, private WebSite {
   size_t viewers();
 
   double next_poll() override;
+  std::vector<std::string> sections() override;
   void seen(const StatePtr& state, double now) override;
 
  private:
@@ -60,6 +66,7 @@ class PageServer final : public Watcher, private WebSite {
   WebResponse respond_to_path(const WebRequest& request);
   WebResponse about() const;
   WebResponse frame(const WebRequest& request) const;
+  WebResponse past(const WebRequest& request);
   WebResponse events(const WebRequest& request);
   WebResponse wait_for_state(uint64_t request, bool metrics);
   void want();
@@ -75,6 +82,11 @@ class PageServer final : public Watcher, private WebSite {
   std::map<uint64_t, bool> waiting_;  // requests that wait for the next state; true: with metrics
   StatePtr latest_;
   double latest_at_ = -kForever;
+  double least_every_ = 0;          // seconds between two states of so many nodes for the past
+  std::set<std::string> sections_;  // of the next state, by the newest messages
+  PastReader reader_;
+  PastPoint point_;  // of `latest_`
+  RunPast past_;
 
   std::unique_ptr<WebServer> server_;  // made last and destroyed first: it calls the other members
 };

@@ -24,6 +24,8 @@ constexpr size_t kMissing = 16;
 constexpr double kLongWait = 1;  // seconds
 constexpr size_t kHosts = 24;
 constexpr size_t kStepBins = 20;
+constexpr size_t kStreamSpans = 100;  // of one node
+constexpr size_t kOutputLines = 20;   // of the chosen node, and as many lines of its log
 
 json brief(const json& value) {
   if (value.is_string()) return cut(value.get<std::string>());
@@ -258,6 +260,69 @@ json hosts_of(const json& state) {
   return out;
 }
 
+/// Adds the recent spans of a node: [index of its name and category, cell, begin, duration]. The cell counts from
+/// `first`, the milliseconds from its beginning, by the process's clock; host/cluster/STATE.md describes the cells.
+void add_stream(json& out, const json& node) {
+  const json& stream = field(node, "stream");
+  for (const char* name : {"first", "next", "width", "at"}) {
+    if (!field(stream, name).is_number()) return;
+  }
+  const double first = number(stream, "first");
+  const double width = number(stream, "width");
+  json spans = json::array();
+  const json& given = list(stream, "list");
+  for (size_t i = given.size() - std::min(given.size(), kStreamSpans); i < given.size(); ++i) {
+    const json& span = given[i];
+    if (!span.is_array() || span.size() != 5 || !span[0].is_string() || !span[1].is_string()) continue;
+    if (!std::all_of(span.begin() + 2, span.end(), [](const json& one) { return one.is_number(); })) continue;
+    const json name = {cut(span[0].get<std::string>()), cut(span[1].get<std::string>())};
+    json& names = out["names"];
+    auto known = std::find(names.begin(), names.end(), name);
+    const auto index = known - names.begin();
+    if (known == names.end()) names.push_back(name);
+    const double begin = span[3].get<double>();
+    spans.push_back({index, std::llround(span[2].get<double>() - first), std::llround(1e3 * (begin - first * width)),
+                     rounded(1e3 * (span[4].get<double>() - begin))});
+  }
+  json row = chosen(node, {"id", "role", "process"});
+  for (const char* name : {"first", "next", "width", "at"}) row[name] = field(stream, name);
+  row["spans"] = std::move(spans);
+  out["nodes"].push_back(std::move(row));
+}
+
+json stream_of(const json& state, const json& window) {
+  json out = {{"names", json::array()}, {"nodes", json::array()}};
+  std::map<std::string, const json*> rows;
+  for (const json& node : list(state, "nodes")) rows[node_key(node)] = &node;
+  for (size_t i = 0; i < std::min(window.size(), kStreamNodes); ++i) add_stream(out, *rows.at(node_key(window[i])));
+  return out;
+}
+
+/// The chosen node with the newest lines of its output and of its log; null if the run does not know the node.
+json detail_of(const json& state, const Nodes& nodes, const std::string& key, const ProgressMeasure& progress,
+               const json& held) {
+  for (const json* node : nodes) {
+    if (node_key(*node) != key) continue;
+    json out = node_row(*node, progress, held);
+    out["output"] = json::array();
+    const json& output = list(*node, "output");
+    for (size_t i = output.size() - std::min(output.size(), kOutputLines); i < output.size(); ++i) {
+      out["output"].push_back(brief(output[i]));
+    }
+    Nodes lines;
+    for (const json& line : list(state, "log")) {
+      const std::string who = text(line, "who");
+      if (who == text(*node, "name") || who == key) lines.push_back(&line);
+    }
+    out["log"] = json::array();
+    for (size_t i = lines.size() - std::min(lines.size(), kOutputLines); i < lines.size(); ++i) {
+      out["log"].push_back(brief(*lines[i]));
+    }
+    return out;
+  }
+  return json();
+}
+
 /// The last `count` rows of an array.
 json tail(const json& rows, size_t count) {
   json out = json::array();
@@ -267,6 +332,19 @@ json tail(const json& rows, size_t count) {
 
 }  // namespace
 
+std::string node_key(const json& node) {
+  return (is_worker(node) ? "worker " : "server ") + std::to_string(std::llround(number(node, "id")));
+}
+
+std::vector<std::string> sections_for(const json& message, const PageView& view) {
+  std::vector<std::string> out;
+  if (!view.node.empty()) out.push_back("output:" + view.node);
+  if (!view.stream) return out;
+  const json& window = list(message, "nodes");
+  for (size_t i = 0; i < std::min(window.size(), kStreamNodes); ++i) out.push_back("stream:" + node_key(window[i]));
+  return out;
+}
+
 json page_message(const json& state, const PageView& view) {
   Nodes nodes;
   const json& all = list(state, "nodes");
@@ -275,7 +353,10 @@ json page_message(const json& state, const PageView& view) {
   const json& barriers = list(state, "barrier");
   const json& held = barriers.empty() ? barriers : field(barriers.back(), "waited");
   json out = {{"run", brief(field(state, "run"))}, {"totals", totals_of(nodes, progress, held)}};
+  if (out["run"].is_object()) out["run"]["t"] = rounded_time(number(field(state, "run"), "t"));
   out["nodes"] = window_of(nodes, view, progress, held, out);
+  if (view.stream) out["stream"] = stream_of(state, out["nodes"]);
+  if (!view.node.empty()) out["detail"] = detail_of(state, nodes, view.node, progress, held);
   out["collective"] = collective_of(state, nodes);
   out["hosts"] = hosts_of(state);
   out["totals"]["processes"] = list(state, "hosts").size();

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "host/base/outside_json.hpp"
+#include "host/page/page_view.hpp"
 #include "host/page/series_view.hpp"
 #include "host/page/state_fields.hpp"
 
@@ -17,6 +18,16 @@ constexpr double kBytesPerSecond = 64 << 10;
 
 std::string line_name(const std::string& path, size_t line) { return path + ":" + std::to_string(line); }
 
+/// The page's stream and output of the first nodes.
+std::vector<std::string> recorded_sections(const nlohmann::json& state) {
+  std::vector<std::string> out;
+  for (const nlohmann::json& node : list(state, "nodes")) {
+    if (out.size() == 2 * kStreamNodes) break;
+    for (const char* section : {"stream:", "output:"}) out.push_back(section + node_key(node));
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<StateRecorder>> StateRecorder::open(const std::string& path, Log& log) {
@@ -27,6 +38,11 @@ Result<std::unique_ptr<StateRecorder>> StateRecorder::open(const std::string& pa
 double StateRecorder::next_poll() {
   std::lock_guard lock(mutex_);
   return next_;
+}
+
+std::vector<std::string> StateRecorder::sections() {
+  std::lock_guard lock(mutex_);
+  return sections_;
 }
 
 void StateRecorder::last(const StatePtr& state) {
@@ -46,6 +62,7 @@ size_t StateRecorder::write(const StatePtr& state) {
   nlohmann::json recorded = *state;
   recorded["thin_series"] = thin_series(field(recorded, "series"));
   recorded.erase("series");
+  sections_ = recorded_sections(recorded);
   const std::string line = json_text(recorded) + "\n";
   file_.write(line);
   written_ = state;
@@ -70,6 +87,7 @@ Result<Recording> Recording::open(const std::string& path) {
     }
     out.begins_.push_back(at);
     out.times_.push_back(number(field(state, "run"), "t"));
+    out.points_.push_back(out.reader_.read(state));
   }
   if (out.times_.empty()) return Error{Code::bad_data, path + ": there is no state of a run in it"};
   out.begins_.push_back(at);

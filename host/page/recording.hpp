@@ -10,6 +10,7 @@
 
 #include "host/base/record_file.hpp"
 #include "host/base/result.hpp"
+#include "host/page/run_past.hpp"
 #include "host/page/state_poller.hpp"
 
 namespace actorhost {
@@ -23,6 +24,7 @@ class StateRecorder final : public Watcher {
   /// Writes the last state, after the run's end.
   void last(const StatePtr& state);
   double next_poll() override;
+  std::vector<std::string> sections() override;
   void seen(const StatePtr& state, double now) override;
 
  private:
@@ -32,6 +34,7 @@ class StateRecorder final : public Watcher {
   std::mutex mutex_;  // guards the members below
   RecordFile file_;
   StatePtr written_;
+  std::vector<std::string> sections_;
   double next_ = 0;
 };
 
@@ -45,6 +48,9 @@ class Recording {
   /// The time of each state, in seconds since the run's start.
   const std::vector<double>& times() const noexcept { return times_; }
   const std::string& path() const noexcept { return path_; }
+  /// The point of each state, for curves, and their lines.
+  const std::vector<PastPoint>& points() const noexcept { return points_; }
+  const PastReader& reader() const noexcept { return reader_; }
   /// Reads state `number`, from 0, from the disk.
   Result<nlohmann::json> state(size_t number) const;
 
@@ -52,6 +58,8 @@ class Recording {
   std::string path_;
   std::vector<size_t> begins_;  // offset of each line, and the end of the last
   std::vector<double> times_;
+  std::vector<PastPoint> points_;
+  PastReader reader_;
 };
 
 }  // namespace actorhost

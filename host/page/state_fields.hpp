@@ -2,6 +2,7 @@
 // Reads fields of a state. A state is JSON from a network or a file, so each field may be missing or of a wrong type.
 // Thread-safe.
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -51,6 +52,16 @@ inline nlohmann::json rounded(const nlohmann::json& value) {
   const bool whole = std::abs(near) < 1e15 && near == std::floor(near);
   return whole ? nlohmann::json(static_cast<int64_t>(near)) : nlohmann::json(near);
 }
+
+/// A whole number as it is, another number with four digits.
+inline nlohmann::json rounded_count(double value) {
+  constexpr double kMost = 1e15;
+  if (std::abs(value) < kMost && value == std::floor(value)) return static_cast<int64_t>(value);
+  return rounded(value);
+}
+
+/// A time in seconds with two decimals.
+inline nlohmann::json rounded_time(double seconds) { return std::round(100 * seconds) / 100; }
 
 /// Cuts a long text between two characters.
 inline std::string cut(std::string text) {

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <set>
 
 #include "host/page/state_fields.hpp"
 
@@ -87,6 +88,16 @@ double StatePoller::wanted() const {
   return next;
 }
 
+std::vector<std::string> StatePoller::wanted_sections() const {
+  std::set<std::string> more;
+  for (Watcher* watcher : watchers_) {
+    for (std::string& name : watcher->sections()) more.insert(std::move(name));
+  }
+  std::vector<std::string> out = watched_sections();
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
 void StatePoller::serve() {
   double requested_at = 0;
   for (;;) {
@@ -112,7 +123,7 @@ void StatePoller::serve() {
       const uint64_t number = inbox_->pending = ++inbox_->requests;
       requested_at = now;
       lock.unlock();
-      source_.request_state(watched_sections(), [inbox = inbox_, number](std::string json) {
+      source_.request_state(wanted_sections(), [inbox = inbox_, number](std::string json) {
         std::lock_guard inbox_lock(inbox->mutex);
         if (inbox->pending != number) return;  // timed out
         inbox->pending = 0;

@@ -19,7 +19,7 @@ namespace actorhost {
 
 using StatePtr = std::shared_ptr<const nlohmann::json>;  // shared by the watchers, which may retain a state
 
-/// The sections of a requested state.
+/// The sections of each requested state.
 const std::vector<std::string>& watched_sections();
 
 /// Called on the thread of StatePoller. The calls may take a while, but must not wait for the run.
@@ -27,6 +27,8 @@ class Watcher : public Interface {
  public:
   /// When the watcher wants the next state; kForever: not before it calls `wake`.
   virtual double next_poll() = 0;
+  /// Further sections that the watcher wants in the next state.
+  virtual std::vector<std::string> sections() { return {}; }
   virtual void seen(const StatePtr& state, double now) = 0;
 };
 
@@ -48,6 +50,7 @@ class StatePoller : private NonCopyable {
   void serve();
   StatePtr take(const std::string& text);
   double wanted() const;
+  std::vector<std::string> wanted_sections() const;
 
   StateSource& source_;
   const Clock& clock_;

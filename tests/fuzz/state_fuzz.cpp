@@ -16,6 +16,7 @@
 #include "host/page/page_metrics.hpp"
 #include "host/page/page_view.hpp"
 #include "host/page/recording.hpp"
+#include "host/page/run_past.hpp"
 #include "tests/fuzz/memory_file.hpp"
 
 namespace {
@@ -59,8 +60,13 @@ void read_run_file(std::string_view bytes) {
 
 void show(const json& state) {
   for (const char* sort : {"id", "state", "step", "ahead", "wait", "updates", "sent", "host"}) {
-    (void)page_message(state, {.offset = 1, .sort = sort}).dump(-1, ' ', false, json::error_handler_t::replace);
+    const PageView view{.offset = 1, .sort = sort, .node = "worker 1", .stream = true};
+    (void)page_message(state, view).dump(-1, ' ', false, json::error_handler_t::replace);
   }
+  PastReader reader;
+  RunPast past;
+  past.add(reader.read(state));
+  (void)past.message(reader).dump();
   (void)metrics_text(state);
 }
 

@@ -99,6 +99,12 @@ void Chromium::set_viewport(int width, int height, bool dark) {
 
 void Chromium::go(const std::string& url) { call("Page.navigate", {{"url", url}}); }
 
+void Chromium::set_offline(bool offline) {
+  call("Network.enable");
+  call("Network.emulateNetworkConditions",
+       {{"offline", offline}, {"latency", 0}, {"downloadThroughput", -1}, {"uploadThroughput", -1}});
+}
+
 json Chromium::value(const std::string& expression) {
   const json reply =
       call("Runtime.evaluate", {{"expression", expression}, {"returnByValue", true}, {"awaitPromise", true}});

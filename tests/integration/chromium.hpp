@@ -19,6 +19,8 @@ class Chromium : private NonCopyable {
   /// The size of the page in pixels, and its preferred colour scheme.
   void set_viewport(int width, int height, bool dark);
   void go(const std::string& url);
+  /// Refuses new connections of the page until it is online again. An open stream continues.
+  void set_offline(bool offline);
   /// The value of a JavaScript expression.
   nlohmann::json value(const std::string& expression);
   /// Waits until an expression is true; returns false after `seconds` (times `patience`).

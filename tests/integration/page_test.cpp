@@ -19,10 +19,26 @@ bool no_browser() {
   return !kInstalled;
 }
 
+/// A state in which the first nodes have printed a line and waited in the last second.
+json busy_state(size_t nodes, int t) {
+  json state = sample_state(nodes, t);
+  for (size_t i = 0; i < std::min<size_t>(nodes, 16); ++i) {
+    json spans = json::array();
+    for (int cell = 20 * (t - 1); cell < 20 * t; ++cell) {
+      spans.push_back({"step", "step", cell, 0.05 * cell, 0.05 * cell + 0.049});
+      spans.push_back({"wait: barrier", "wait", cell, 0.05 * cell + 0.01, 0.05 * cell + 0.02});
+    }
+    state["nodes"][i]["stream"] = {
+        {"first", 20 * (t - 1)}, {"next", 20 * t}, {"width", 0.05}, {"at", t}, {"list", std::move(spans)}};
+    state["nodes"][i]["output"] = {"epoch " + std::to_string(t) + " of worker " + std::to_string(i)};
+  }
+  return state;
+}
+
 /// Writes the states of `seconds` seconds.
 void write_recording(const JobFolder& folder, const std::string& name, size_t nodes, int seconds) {
   std::string text;
-  for (int t = 1; t <= seconds; ++t) text += json_text(sample_state(nodes, t)) + "\n";
+  for (int t = 1; t <= seconds; ++t) text += json_text(busy_state(nodes, t)) + "\n";
   folder.write(name, text);
 }
 
@@ -47,6 +63,16 @@ std::string inked(const std::string& chart) {
          " return seen.size > 1; })()";
 }
 
+/// Whether a panel is on the page.
+std::string shown(const std::string& id) { return "!document.getElementById('" + id + "').hidden"; }
+
+/// The number of points of a curve on the screen, and its first and last time.
+std::string curve(const std::string& name) {
+  return "(() => { const points = Chart.getChart('" + name +
+         "-chart').data.datasets[0].data.filter((p) => p.y !== null); return [points.length, points[0].x, "
+         "points.at(-1).x]; })()";
+}
+
 std::string text_in(const std::string& id) { return "document.getElementById('" + id + "').innerText"; }
 
 }  // namespace
@@ -65,18 +91,21 @@ TEST_CASE("the page of four nodes fills its panels, shows lost nodes, and suppor
   CHECK(browser.value("document.querySelectorAll('#node-rows tr').length") == 5);
   CHECK(browser.value("getComputedStyle(document.querySelector('#node-rows tr:nth-child(2) .state')).color") ==
         "rgb(198, 40, 40)");
-  CHECK(browser.value(text_in("attention")).get<std::string>().find("rank 2 not yet in allreduce") !=
+  CHECK(browser.value(text_in("attention")).get<std::string>().find("worker 2 not yet in allreduce") !=
         std::string::npos);
   CHECK(browser.value("document.querySelector('#node-rows tr:nth-child(3)').hasAttribute('data-straggler')") == true);
-  for (const char* chart : {"steps", "history", "time", "distribution", "updates", "bytes"}) {
+  for (const char* chart :
+       {"steps", "history", "time", "distribution", "updates", "bytes", "cpu", "memory", "stream"}) {
     CAPTURE(chart);
     CHECK(browser.value(inked(chart)) == true);
   }
   for (const auto& [id, words] : {std::pair{"barrier-panel", "Rule ssp:4: 1 waiting"},
-                                  {"barrier", "rank 3"},
+                                  {"barrier", "worker 3"},
                                   {"keys", "784 × 10 float32"},
                                   {"members", "rank 1 is lost"},
                                   {"stages", "12 of 64"},
+                                  {"stages", "5.2 s"},
+                                  {"stream-legend", "barrier"},
                                   {"series", "loss"},
                                   {"log", "is <b>lost</b>"},
                                   {"hosts", "90 MB"},
@@ -87,6 +116,15 @@ TEST_CASE("the page of four nodes fills its panels, shows lost nodes, and suppor
     CHECK(text.find(words) != std::string::npos);
   }
   CHECK(browser.value("document.querySelector('#log b')").is_null());
+  // A click on a node shows its state, output and log; another click closes them.
+  CHECK(browser.value(shown("detail-panel")) == false);
+  browser.value("document.querySelector('#node-rows tr:nth-child(2) button').click()");
+  REQUIRE(browser.wait_for(text_in("detail-output") + " === 'epoch 5 of worker 1'", 20));
+  CHECK(browser.value(text_in("detail-facts")).get<std::string>().find("its host has been silent for 4 s") !=
+        std::string::npos);
+  CHECK(browser.value(text_in("detail-log")).get<std::string>().find("is <b>lost</b>") != std::string::npos);
+  browser.value("document.getElementById('detail-close').click()");
+  CHECK(browser.wait_for("document.getElementById('detail-panel').hidden", 20));
   // The tabulator key reaches every control, and the focus is visible.
   const json wanted = browser.value(
       "[...document.querySelectorAll('a, button, select, input, [tabindex=\"0\"]')].filter((e) => !e.disabled && "
@@ -127,13 +165,119 @@ TEST_CASE("the page of a thousand nodes shows a window of them, and the nodes th
   CHECK(browser.value(text_in("page-of")) == "1 to 64 of 1001");
   browser.value("document.getElementById('next').click()");
   REQUIRE(browser.wait_for(text_in("page-of") + " === '65 to 128 of 1001'", 20));
-  CHECK(browser.value("document.querySelector('#node-rows td').innerText") == "rank 64");
-  CHECK(browser.value(text_in("attention")).get<std::string>().find("rank 1 lost: its host has been silent") !=
+  CHECK(browser.value("document.querySelector('#node-rows td').innerText") == "worker 64");
+  CHECK(browser.value(text_in("attention")).get<std::string>().find("worker 1 lost: its host has been silent") !=
         std::string::npos);
   browser.value(
       "{ const s = document.getElementById('sort'); s.value = 'step'; s.dispatchEvent(new Event('change')); }");
-  REQUIRE(browser.wait_for("document.querySelector('#node-rows td').innerText.startsWith('rank 2')", 20));
+  REQUIRE(browser.wait_for("document.querySelector('#node-rows td').innerText.startsWith('worker 2')", 20));
   CHECK(browser.complaints() == Words{});
+}
+
+TEST_CASE("a page of a recorded run has its curves from the start, also after a jump, and no panel without data") {
+  if (no_browser()) return;
+  const JobFolder folder;
+  write_recording(folder, "run.jsonl", 4, 400);
+  json bare = sample_state(2, 5);  // without a parameter server, collectives and tasks
+  for (json& node : bare["nodes"]) {
+    for (const char* name : {"step", "calls", "tasks", "updates", "sent", "straggler"}) node[name] = 0;
+    node["state"] = "computing";
+  }
+  for (const char* section : {"barrier", "keys", "stages", "series", "collective"}) bare.erase(section);
+  folder.write("bare.jsonl", json_text(bare) + "\n");
+  Process replay = folder.start({"dashboard", "--replay", "run.jsonl", "127.0.0.1:0"});
+  Chromium browser;
+  browser.set_viewport(1400, 900, false);
+  const std::string url = url_of(replay);
+  browser.go(url + "?n=399");
+  REQUIRE(browser.wait_for(kShown, 20));
+  json points = browser.value(curve("history"));
+  CHECK(points[0] > 200);
+  CHECK(points[1] == 1);
+  CHECK(points[2] == 400);
+  browser.value("{ const s = document.getElementById('seek'); s.value = 49; s.dispatchEvent(new Event('input')); }");
+  REQUIRE(browser.wait_for(curve("history") + "[2] === 50", 20));
+  CHECK(browser.value(curve("history")) == json({50, 1, 50}));
+  CHECK(browser.value(curve("bytes")) == json({49, 2, 50}));
+  Process other = folder.start({"dashboard", "--replay", "bare.jsonl", "127.0.0.1:0"});
+  browser.go(url_of(other));
+  REQUIRE(browser.wait_for(kShown, 20));
+  for (const char* id : {"attention-panel", "stages-panel", "steps-panel", "history-panel", "distribution-panel",
+                         "updates-panel", "bytes-panel", "stream-panel", "barrier-panel", "keys-panel"}) {
+    CAPTURE(id);
+    CHECK(browser.value(shown(id)) == false);
+  }
+  CHECK(browser.value(shown("time-panel")) == true);
+  CHECK(browser.complaints() == Words{});
+}
+
+TEST_CASE("bars of more than ten thousand steps have labels that differ, and axes of few tasks whole numbers") {
+  if (no_browser()) return;
+  const JobFolder folder;
+  json state = sample_state(20, 5);
+  for (int i = 0; i < 20; ++i) state["nodes"][static_cast<size_t>(i)]["step"] = 123'456 + 3 * i;
+  folder.write("steps.jsonl", json_text(state) + "\n");
+  for (json& node : state["nodes"]) node["step"] = node["calls"] = 0;
+  folder.write("tasks.jsonl", json_text(state) + "\n");
+  Process steps = folder.start({"dashboard", "--replay", "steps.jsonl", "127.0.0.1:0"});
+  Process tasks = folder.start({"dashboard", "--replay", "tasks.jsonl", "127.0.0.1:0"});
+  Chromium browser;
+  browser.set_viewport(1400, 900, false);
+  browser.go(url_of(steps));
+  REQUIRE(browser.wait_for(kShown, 20));
+  const json labels = browser.value("Chart.getChart('distribution-chart').data.labels");
+  REQUIRE(labels.size() > 10);
+  CHECK(std::set<std::string>(labels.begin(), labels.end()).size() == labels.size());
+  CHECK(labels[0] == "123.456 k–123.458 k");
+  browser.go(url_of(tasks));
+  REQUIRE(browser.wait_for(kShown, 20));
+  CHECK(browser.value("Chart.getChart('steps-chart').scales.y.ticks.map((tick) => tick.label)") ==
+        json({"0", "1", "2", "3"}));
+  CHECK(browser.complaints() == Words{});
+}
+
+TEST_CASE("a page that is opened late, and a page that was offline, have the whole past of a live run") {
+  if (no_browser()) return;
+  const JobFolder folder;
+  const FreePort page;
+  folder.write("job.lua", R"(local actor = require 'actor'
+    print("hello of worker " .. tostring(actor.id))
+    local begun, shown = os.time(), 0
+    actor.param.run {
+      init = function() return { w = actor.tensor.zeros(1) } end, schedule_local = function() return { "w" } end,
+      push = function()
+        actor.sleep(actor.id == 2 and 0.05 or 0.01)
+        if os.time() > begun + shown then
+          shown = os.time() - begun
+          print("second " .. shown)
+        end
+        return { { "w", actor.tensor.ones(1) } }
+      end,
+      pull = actor.optim.add(), barrier = "bsp", stop = function() return false end,
+    })");
+  Process host = folder.start({"-n", "3", "--dashboard", page.endpoint(), "job.lua"});
+  REQUIRE(host.wait_for_output("second 4", 30));  // no viewer has watched so far
+  Chromium browser;
+  browser.set_viewport(1400, 900, false);
+  browser.go("http://" + page.endpoint());
+  INFO(host.describe());
+  REQUIRE(browser.wait_for(text_in("connection") + " === 'live' && Chart.getChart('history-chart')", 20));
+  CHECK(browser.wait_for(curve("history") + "[1] < 2.5", 10));
+  // What each node does, and the output of a node that the terminal does not show.
+  CHECK(browser.wait_for("document.getElementById('stream-legend').innerText.includes('task of the server')", 20));
+  browser.value("document.querySelector('#node-rows tr:nth-child(2) button').click()");
+  CHECK(browser.wait_for(text_in("detail-output") + ".includes('hello of worker 1')", 20));
+  const json before = browser.value("past.t");
+  browser.set_offline(true);
+  browser.value("reload(); 0");
+  CHECK(browser.wait_for(text_in("connection") + ".startsWith('no connection')", 30));
+  const int missed = static_cast<int>(before.get<double>()) + 6;
+  REQUIRE(host.wait_for_output("second " + std::to_string(missed), 30));
+  browser.set_offline(false);
+  CHECK(browser.wait_for(curve("history") + "[2] > " + std::to_string(missed), 30));
+  CHECK(browser.wait_for("past.lines.steps['0'].every((p, i, all) => i === 0 || p.x - all[i - 1].x < 4)", 20));
+  host.signal(SIGINT);
+  CHECK(host.wait(20) == 130);
 }
 
 TEST_CASE("a killed host turns red on the page, and the page shows the end and finds the next run") {

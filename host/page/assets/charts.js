@@ -2,27 +2,44 @@
 // its dark and light form.
 "use strict";
 
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+const colours = new Map(); // of the present form
+
+function colour(name) {
+  if (!colours.has(name)) colours.set(name, getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim());
+  return colours.get(name);
+}
 
 // --- numbers as text ---
 
-const digits = (value, count) => Number(value.toPrecision(count)).toLocaleString("en", { maximumFractionDigits: 20 });
+const kFormat = new Intl.NumberFormat("en", { maximumFractionDigits: 20 });
+const digits = (value, count) => kFormat.format(Number(value.toPrecision(count)));
 
 // With the largest unit that the value exceeds.
-function scaled(value, units) {
+function scaled(value, units, more) {
   const power = Math.abs(value) < 1000 ? 0 : Math.min(Math.floor(Math.log10(Math.abs(value)) / 3), units.length - 1);
-  return digits(value / 1000 ** power, 3) + " " + units[power];
+  return digits(value / 1000 ** power, 3 + more) + " " + units[power];
 }
 
-function short(value) {
+// `more`: further digits.
+function short(value, more = 0) {
   if (!Number.isFinite(value)) return "";
-  if (Math.abs(value) < 1e4) return digits(value, 3 + (Math.abs(value) >= 1000));
-  return scaled(value, ["", "k", "M", "G", "T", "P", "E"]);
+  if (Math.abs(value) < 1e4) return digits(value, 3 + more + (Math.abs(value) >= 1000));
+  return scaled(value, ["", "k", "M", "G", "T", "P", "E"], more);
 }
 
-function bytes(value) {
+function bytes(value, more = 0) {
   if (!Number.isFinite(value)) return "";
-  return scaled(value, ["B", "kB", "MB", "GB", "TB", "PB"]);
+  return scaled(value, ["B", "kB", "MB", "GB", "TB", "PB"], more);
+}
+
+// Texts of numbers with so many digits that different numbers have different texts.
+function apart(values, words) {
+  const different = new Set(values).size;
+  for (let more = 0; more < 12; ++more) {
+    const texts = values.map((value) => words(value, more));
+    if (new Set(texts).size === different) return texts;
+  }
+  return values.map(String);
 }
 
 function seconds(value) {
@@ -54,23 +71,52 @@ function even_ticks(axis, distances) {
   for (let value = Math.ceil(axis.min / distance) * distance; value <= axis.max; value += distance) axis.ticks.push({ value });
 }
 
-const charts = [];
+// Pictures on the screen are drawn at each message, others when they come onto the screen.
+const on_screen = new Map(); // by canvas: its drawing, and whether it is on the screen
+const sight = new IntersectionObserver((changes) => {
+  for (const { target, isIntersecting } of changes) {
+    const one = on_screen.get(target);
+    if (!one) continue;
+    one.seen = isIntersecting;
+    if (one.seen && one.late) draw_now(one);
+  }
+});
+
+function draw_now(one) {
+  one.late = false;
+  one.draw();
+}
+
+function draw_in_sight(canvas, draw) {
+  const known = on_screen.get(canvas);
+  const one = known || { seen: true, late: false };
+  one.draw = draw;
+  if (!known) {
+    on_screen.set(canvas, one);
+    sight.observe(canvas);
+  }
+  if (one.seen) draw_now(one);
+  else one.late = true;
+}
 
 // One chart on a canvas. `kind`: "bar" or "line"; `axes`: {x, y: functions that format a number of the axis;
-// ticks: distances on the x axis; title: title of the x axis; stacked, percent, zero, whole, free}.
+// ticks: distances on the x axis; title: title of the x axis; stacked, percent, zero, free; whole: ticks at whole
+// numbers; counts: also a bar for the smallest count}.
 // `show` takes labels (or nothing for points {x, y}) and lines:
 // {label, data, colours: names of colours, one for all or one for each}.
 function chart(canvas, kind, axes) {
   let shown = [[], []];
+  let texts = []; // of the ticks of an axis
   const axis = (words, more) => ({
     stacked: axes.stacked, grid: {}, border: {}, ...more,
-    ticks: { maxRotation: 0, autoSkipPadding: 14, ...(words && { callback: (value) => words(value) }), ...more.ticks },
+    ticks: { maxRotation: 0, autoSkipPadding: 14, ...more.ticks,
+      ...(words && { callback: (_, i, ticks) => (i > 0 ? texts : (texts = apart(ticks.map((tick) => tick.value), words)))[i] }) },
   });
   const made = new Chart(canvas, {
     type: kind,
     data: { labels: [], datasets: [] },
     options: {
-      animation: false, maintainAspectRatio: false, normalized: true,
+      animation: false, maintainAspectRatio: false, normalized: true, ...(kind === "line" && { parsing: false }),
       interaction: { mode: kind === "bar" ? "index" : "nearest", intersect: false },
       plugins: {
         legend: { position: "bottom", onClick: null, labels: { boxWidth: 10, boxHeight: 10, padding: 8 } },
@@ -81,7 +127,7 @@ function chart(canvas, kind, axes) {
         x: kind === "bar" ? axis(undefined, {}) : axis(axes.x || short, { type: "linear", bounds: "data",
           title: { display: Boolean(axes.title), text: axes.title || "" }, afterBuildTicks: (one) => even_ticks(one, axes.ticks) }),
         y: axis(axes.y || short, axes.percent ? { min: 0, max: 100, ticks: { stepSize: 25 } } : { beginAtZero: kind === "bar" || !!axes.zero,
-          suggestedMax: axes.free ? undefined : 1, ticks: axes.whole && { precision: 0 } }),
+          suggestedMax: axes.free ? undefined : 1, ticks: (axes.whole || axes.counts) && { precision: 0 } }),
       },
       elements: { point: { radius: 0, hitRadius: 8 }, line: { borderWidth: 2, tension: 0 } },
     },
@@ -98,10 +144,10 @@ function chart(canvas, kind, axes) {
     made.options.plugins.legend.labels.color = colour("ink");
     made.data.labels = labels;
     made.data.datasets = lines.map((line, i) => {
-      const colours = line.colours.map(colour);
-      const paint = colours.length === 1 ? colours[0] : colours;
+      const paints = line.colours.map(colour);
+      const paint = paints.length === 1 ? paints[0] : paints;
       return { ...made.data.datasets[i], label: line.label, data: line.data, backgroundColor: paint, borderColor: paint,
-        fill: false, maxBarThickness: 60, minBarLength: axes.whole && 3, categoryPercentage: 0.86, barPercentage: 0.94 };
+        fill: false, maxBarThickness: 60, minBarLength: axes.counts && 3, categoryPercentage: 0.86, barPercentage: 0.94 };
     });
     made.update("none");
   };
@@ -109,16 +155,18 @@ function chart(canvas, kind, axes) {
     show(labels, lines, words) {
       shown = [labels || [], lines];
       canvas.setAttribute("aria-label", words);
-      draw();
+      draw_in_sight(canvas, draw);
     },
-    draw,
     remove() {
-      charts.splice(charts.indexOf(self), 1);
+      sight.unobserve(canvas);
+      on_screen.delete(canvas);
       made.destroy();
     },
   };
-  charts.push(self);
   return self;
 }
 
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach((one) => one.draw()));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  colours.clear();
+  on_screen.forEach(draw_now);
+});

@@ -1,10 +1,8 @@
-// The page of a run. Takes messages (format: host/page/README.md) from /events, or for a recorded run from /frame,
-// stores a history, and shows both. Text is set as text, so nothing in a state can become markup.
+// The page of a run. Takes messages (format: host/page/README.md) from /events, or for a recorded run from /frame, and
+// shows them beside the past (past.js). Text is set as text, so nothing in a state can become markup.
 "use strict";
 
 const at = (id) => document.getElementById(id);
-const kPoints = 300; // of a history
-const kLines = 12; // workers with a line each; of more, only the span is drawn
 // Labels of a worker's idle seconds: it communicates, or waits.
 const kCauses = {
   server: "communicating: server", peer: "communicating: peers", collective: "communicating: collectives", data: "communicating: data",
@@ -15,49 +13,29 @@ const kStates = ["computing", "waiting", "starting", "ended", "silent", "lost"];
 
 // --- state between messages ---
 
-const view = { offset: 0, sort: "id" };
+const view = { offset: 0, sort: "id", node: "" };
 let newest = null;
-const nothing_of = (run) => ({ t: -1, run, history: [], keys: new Map() });
-let past = nothing_of(null);
+let key_counts = { t: -1, of: new Map() }; // updates of keys in the previous message, and their rates
 
-// Adds a message to the history; true if its time differs from the previous message's.
-function remember(message) {
-  const run = message.run.job + "/" + message.run.id + "/" + message.run.seed;
+function count_keys(message) {
   const t = message.run.t || 0;
-  if (run !== past.run || t < past.t) past = nothing_of(run);
-  if (t === past.t) return false;
-  const last = past.history[past.history.length - 1];
-  const passed = last ? t - last.t : 0;
-  const total = message.totals;
-  const rate = (now, before) => (passed > 0 && now >= before ? (now - before) / passed : null);
-  const steps = {};
-  for (const node of workers(message)) steps[node.id] = node.progress;
-  past.history.push({
-    t, progress: total.progress, updates: total.updates || 0, sent: total.sent || 0, span: total.steps, steps,
-    updates_rate: last ? rate(total.updates || 0, last.updates) : null, sent_rate: last ? rate(total.sent || 0, last.sent) : null,
-  });
-  if (past.history.length > kPoints) past.history.shift();
-  const keys = new Map();
-  for (const key of message.keys.top) {
-    const before = past.keys.get(key.key);
-    keys.set(key.key, { updates: key.updates, rate: before ? rate(key.updates, before.updates) : null });
+  if (t === key_counts.t) return;
+  const of = new Map();
+  for (const { key, updates } of message.keys.top) {
+    const before = t > key_counts.t ? key_counts.of.get(key) : undefined;
+    of.set(key, { updates, rate: before && updates >= before.updates ? (updates - before.updates) / (t - key_counts.t) : null });
   }
-  past.keys = keys;
-  past.t = t;
-  return true;
+  key_counts = { t, of };
 }
 
 const workers = (message) => message.nodes.filter((node) => node.role !== "server");
-// Maps a worker's id to its name.
-function names_of(message) {
-  const names = new Map(message.notable.concat(message.nodes).filter((node) => node.role !== "server").map((node) => [node.id, node.name]));
-  return (id) => names.get(id) || "worker " + id;
-}
+// Names of nodes by their ids, which stay when ranks change.
+const key_of = (node) => (node.role === "server" ? "server " : "worker ") + node.id;
+const worker_of = (id) => "worker " + id;
 
 const idle = (node) => Object.values(node.wait || {}).reduce((sum, one) => sum + one, 0);
 const waited = (node) => idle(node) - (node.wait.sleep || 0);
 const capital = (word) => word[0].toUpperCase() + word.slice(1);
-const spread = () => past.history[past.history.length - 1];
 
 // --- elements ---
 
@@ -92,6 +70,11 @@ function rows(body, items, cells_of, marks_of) {
       const kind = given.number !== undefined ? "n" : given.wide !== undefined ? "text" : "";
       if (cell.className !== kind) cell.className = kind;
       if (given.progress !== undefined) return show_progress(cell, given.progress);
+      if (given.choice !== undefined) return children(cell, "button", [given.choice], (button, key) => {
+        set_attribute(button, "type", "button");
+        set_attribute(button, "data-node", key);
+        set_text(button, key);
+      });
       if (given.state !== undefined) return children(cell, "span", [given.state], (span, text) => {
         span.className = "state";
         set_text(span, text);
@@ -129,7 +112,7 @@ function show_header(message) {
 function show_tiles(message) {
   const total = message.totals;
   const steps = total.steps;
-  const now = spread();
+  const rate = (group, words) => (newest_of(group, "all") === undefined ? "–" : words(newest_of(group, "all")));
   const all = (total.workers || 0) + (total.servers || 0);
   const waits = idle(total);
   const span = total.worker_seconds;
@@ -140,13 +123,13 @@ function show_tiles(message) {
       .map((state) => total.states[state] + " " + state).join(", ")],
     [capital(total.progress) + ", median", steps.median === undefined ? "–" : short(steps.median),
       steps.median === undefined ? "" : "from " + short(steps.min) + " to " + short(steps.max)],
-    ["Updates a second", now.updates_rate === null ? "–" : short(now.updates_rate), short(total.updates || 0) + " in all"],
-    ["Sent a second", now.sent_rate === null ? "–" : bytes(now.sent_rate), bytes(total.sent || 0) + " in all"],
+    total.updates > 0 && ["Updates a second", rate("updates", short), short(total.updates || 0) + " in all"],
+    ["Sent a second", rate("bytes", bytes), bytes(total.sent || 0) + " in all"],
     ["Computing", span > 0 ? Math.round(100 * Math.max(0, 1 - waits / span)) + " %" : "–",
       waits > 0 ? "then " + (kCauses[main_cause[0]] || main_cause[0]) : "no worker has waited"],
-    ["Straggler", straggler ? straggler.name : "none", straggler ? total.progress + ": " + short(straggler.progress) : "no worker delays others"],
+    ["Straggler", straggler ? key_of(straggler) : "none", straggler ? total.progress + ": " + short(straggler.progress) : "no worker delays others"],
   ];
-  children(at("tiles"), "div", tiles, (tile, [title, figure, note]) => {
+  children(at("tiles"), "div", tiles.filter(Boolean), (tile, [title, figure, note]) => {
     if (!tile.firstElementChild) {
       tile.className = "tile";
       tile.append(element("h2"), element("p", "", { class: "figure" }), element("p", "", { class: "note" }));
@@ -158,16 +141,16 @@ function show_tiles(message) {
 function show_attention(message) {
   const items = [];
   for (const node of message.nodes.concat(message.notable)) {
-    if (node.state === "lost") items.push([node.name, "lost", node.reason ? "lost: " + node.reason : "lost"]);
-    else if (node.state === "silent") items.push([node.name, "silent", "silent for " + seconds(node.since)]);
-    else if (node.straggler) items.push([node.name, "straggler", "others wait for it"]);
+    if (node.state === "lost") items.push([key_of(node), "lost", node.reason ? "lost: " + node.reason : "lost"]);
+    else if (node.state === "silent") items.push([key_of(node), "silent", "silent for " + seconds(node.since)]);
+    else if (node.straggler) items.push([key_of(node), "straggler", "others wait for it"]);
   }
   if (message.collective) {
     const more = message.collective.missing_count - message.collective.missing.length;
-    const missing = message.collective.missing.map(names_of(message)).join(", ") + (more > 0 ? " and " + more + " more" : "");
+    const missing = message.collective.missing.map(worker_of).join(", ") + (more > 0 ? " and " + more + " more" : "");
     items.push([missing, "waiting", "not yet in " + (message.collective.what || "the collective") + ", where others wait"]);
   }
-  if (items.length === 0) items.push(["Nothing:", "", "no node is lost or silent, and no worker delays others"]);
+  at("attention-panel").hidden = items.length === 0;
   children(at("attention"), "li", items, (item, [name, state, text]) => {
     set_attribute(item, "data-state", state);
     children(item, "span", [name, " " + text], set_text);
@@ -177,16 +160,13 @@ function show_attention(message) {
 
 const drawn = {};
 
-// `empty` replaces a chart without data.
-function draw_chart(name, empty, kind, axes, ...what) {
-  at(name + "-empty").hidden = !empty;
-  set_text(at(name + "-empty"), empty || "");
+function draw_chart(name, kind, axes, ...what) {
   if (!drawn[name]) drawn[name] = chart(at(name + "-chart"), kind, axes);
   drawn[name].show(...what);
 }
 
-// Names below bars: whole names of a few workers; of more workers the rank, or the id of a lost worker.
-const labels_of = (shown) => shown.map((node) => (shown.length > 4 ? String(node.rank ?? "w" + node.id) : node.name));
+// Names below bars: whole names of a few workers; of more workers the id.
+const labels_of = (shown) => shown.map((node) => (shown.length > 4 ? String(node.id) : key_of(node)));
 
 function show_steps(message) {
   const shown = workers(message);
@@ -194,55 +174,35 @@ function show_steps(message) {
   for (const place of document.querySelectorAll(".progress-name")) {
     set_text(place, place.classList.contains("small") ? progress : capital(progress));
   }
-  const empty = !steps.max && "No steps of the parameter server, collectives or tasks yet.";
+  for (const name of ["steps", "distribution"]) at(name + "-panel").hidden = !steps.max;
+  if (!steps.max) return;
   const states = kStates.filter((state) => state === "computing" || state === "waiting" || shown.some((node) => node.state === state));
-  draw_chart("steps", empty, "bar", { stacked: true }, labels_of(shown), states.map((state) => ({ label: state, colours: [state],
+  draw_chart("steps", "bar", { stacked: true, whole: true }, labels_of(shown), states.map((state) => ({ label: state, colours: [state],
     data: shown.map((node) => (node.state === state ? node.progress : null)) })),
   capital(progress) + " of " + shown.length + " workers; the table of nodes has the numbers");
-  const label = (i) => {
-    const first = steps.first + i * steps.width;
-    return steps.width > 1 ? short(first) + "–" + short(first + steps.width - 1) : short(first);
-  };
-  draw_chart("distribution", empty, "bar", { whole: true }, (steps.counts || []).map((_, i) => label(i)),
-    [{ label: "workers", data: (steps.counts || []).map((count) => count || null), colours: ["line-1"] }],
+  const firsts = steps.counts.map((_, i) => steps.first + i * steps.width);
+  const from = apart(firsts, short);
+  const to = apart(firsts.map((first) => first + steps.width - 1), short);
+  draw_chart("distribution", "bar", { counts: true }, firsts.map((_, i) => (steps.width > 1 ? from[i] + "–" + to[i] : from[i])),
+    [{ label: "workers", data: steps.counts.map((count) => count || null), colours: ["line-1"] }],
     "Workers by " + progress + ", from " + steps.min + " to " + steps.max + ", median " + steps.median);
 }
 
-function show_history(message) {
-  const total = message.totals;
-  const moments = past.history.filter((one) => one.progress === total.progress);
-  const line = (label, value, colours) => ({ label, colours, data: moments.map((one) => ({ x: one.t, y: value(one) ?? null })) });
-  const shown = workers(message);
-  const few = shown.length <= kLines && message.view.total <= message.view.window;
-  const lines = few
-    ? shown.map((node, i) => line(node.name, (one) => one.steps[node.id], [node.state === "lost" ? "lost" : kShades[i % kShades.length]]))
-    : [line("first", (one) => one.span.max, ["line-3"]), line("median", (one) => one.span.median, ["line-1"]),
-      line("last", (one) => one.span.min, ["line-2"])];
-  draw_chart("history", !total.steps.max && "No steps of the parameter server, collectives or tasks yet.", "line",
-    { x: clock, ticks: kTimes }, null, lines, capital(total.progress) + " of workers over the last " + moments.length + " states");
-  const rate = (name, field, words, empty) => draw_chart(name, empty, "line", { x: clock, ticks: kTimes, y: words, zero: true }, null,
-    [{ label: "", colours: ["line-1"], data: past.history.map((one) => ({ x: one.t, y: one[field] })) }],
-    "now " + words(spread()[field] ?? 0) + " a second");
-  rate("updates", "updates_rate", short, !total.updates && "No updates: they come from pushes to the parameter server.");
-  rate("bytes", "sent_rate", bytes, !total.sent && "Nothing sent yet. Nodes of one process share memory in collectives.");
-}
-
-const kShades = ["line-1", "line-2", "line-3", "line-4", "data", "lock", "event", "barrier", "action", "server", "collective", "console"];
-
 function show_time(message) {
-  const shown = workers(message);
-  const share = (node, value) => (node.seconds > 0 ? Math.min(100, (100 * value) / node.seconds) : 0);
+  const shown = workers(message).filter((node) => node.seconds > 0);
+  at("time-panel").hidden = shown.length === 0;
+  if (shown.length === 0) return;
+  const share = (node, value) => Math.min(100, (100 * value) / node.seconds);
   const causes = Object.keys(kCauses).filter((cause) => message.totals.wait[cause] > 0.001 * message.totals.worker_seconds);
-  const lines = [{ label: "computing", colours: ["computing"], data: shown.map((node) => share(node, (node.seconds || 0) - idle(node))) }];
+  const lines = [{ label: "computing", colours: ["computing"], data: shown.map((node) => share(node, node.seconds - idle(node))) }];
   for (const cause of causes) {
     lines.push({ label: kCauses[cause], colours: [cause], data: shown.map((node) => share(node, node.wait[cause] || 0)) });
   }
-  draw_chart("time", "", "bar", { stacked: true, percent: true, y: (value) => Math.round(value) + " %" }, labels_of(shown), lines,
+  draw_chart("time", "bar", { stacked: true, percent: true, y: (value) => Math.round(value) + " %" }, labels_of(shown), lines,
     "How workers spend their time: " + lines.map((line) => line.label).join(", "));
 }
 
 const series = new Map();
-const kSpan = { highest: "line-2", median: "line-1", lowest: "line-3" };
 
 function series_panel(name) {
   const panel = element("section", undefined, { class: "panel", "aria-label": name });
@@ -271,9 +231,8 @@ function show_series(message) {
     const shown = series.get(name);
     if (at("series").children[i] !== shown.panel) at("series").insertBefore(shown.panel, at("series").children[i]);
     const { nodes, lines } = names[name];
-    const worker = names_of(message);
     const of_many = Boolean(lines.median);
-    const label = (id) => (of_many ? (id === "median" ? "median of " + nodes + " nodes" : id) : /^\d+$/.test(id) ? worker(Number(id)) : id);
+    const label = (id) => (of_many ? (id === "median" ? "median of " + nodes + " nodes" : id) : /^\d+$/.test(id) ? worker_of(Number(id)) : id);
     const ids = of_many ? Object.keys(kSpan) : Object.keys(lines).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
     const last = (id) => lines[id].at(-1)?.[1];
     const now = last(of_many ? "median" : ids[0]);
@@ -289,14 +248,13 @@ function show_barrier(message) {
   at("barrier-panel").hidden = message.barrier.length === 0;
   if (message.barrier.length === 0) return;
   const one = message.barrier[message.barrier.length - 1];
-  const held = one.waiting_count ? one.waiting_count + " waiting" : "no worker waits";
-  set_text(at("barrier-rule"), "Rule " + one.rule + ": " + held + "; let through " + short(one.passed || 0) + " times, held back " +
+  const waiting = one.waiting_count ? one.waiting_count + " waiting" : "no worker waits";
+  set_text(at("barrier-rule"), "Rule " + one.rule + ": " + waiting + "; let through " + short(one.passed || 0) + " times, held back " +
     short(one.refused || 0));
-  const name = names_of(message);
   rows(at("barrier"), one.waiting, (row) => {
     const more = row.for_count - row.for.length;
-    return [name(row.id), { number: short(row.step) }, { number: seconds(row.since) },
-      { wide: row.for.map(name).join(", ") + (more > 0 ? " and " + more + " more" : "") }];
+    return [worker_of(row.id), { number: short(row.step) }, { number: seconds(row.since) },
+      { wide: row.for.map(worker_of).join(", ") + (more > 0 ? " and " + more + " more" : "") }];
   });
 }
 
@@ -306,16 +264,23 @@ function show_list(name, items, cells_of, marks_of) {
   rows(at(name), items, cells_of, marks_of);
 }
 
+// The time that a stage still takes, if its other tasks take as long as its completed tasks.
+function left_of(stage) {
+  if (stage.done >= stage.tasks) return "done";
+  return stage.done > 0 ? seconds((stage.seconds * (stage.tasks - stage.done)) / stage.done) : "";
+}
+
 function show_lists(message) {
   const others = message.keys.count - message.keys.top.length;
   set_text(at("keys-title"), others > 0 ? "Hottest keys, " + message.keys.top.length + " of " + short(message.keys.count) : "Hottest keys");
-  const rate = (key) => (past.keys.get(key.key) || {}).rate;
+  const rate = (key) => key_counts.of.get(key.key)?.rate ?? null;
   const hottest = [...message.keys.top].sort((a, b) => (rate(b) || 0) - (rate(a) || 0));
   show_list("keys", hottest, (key) => [key.key, { number: rate(key) === null ? "" : short(rate(key)) }, { number: short(key.updates) },
     { number: bytes(key.bytes) }, { number: key.shard ?? "" }, (key.shape || []).join(" × ") + (key.dtype ? " " + key.dtype : "")]);
   show_list("stages", [...message.stages].reverse(), (one) => [(one.action ?? "") + "." + (one.stage ?? "") + " " + (one.name || ""), one.where || "",
     { progress: one.tasks > 0 ? one.done / one.tasks : 0 }, { number: one.done + " of " + one.tasks }, { number: one.running ?? "" },
-    { number: short(one.rows) }, { number: bytes(one.bytes) }, { number: seconds(one.seconds) }]);
+    { number: short(one.rows) }, { number: one.seconds > 0 ? short(one.rows / one.seconds) : "" }, { number: bytes(one.bytes) },
+    { number: seconds(one.seconds) }, { number: left_of(one) }]);
   show_list("members", [...message.members].reverse(), (one) => [clock(one.t), one.epoch ?? "", { wide: one.text }]);
   const lines = [...message.log].sort((a, b) => b.t - a.t);
   show_list("log", lines, (one) => [clock(one.t), one.level, one.who || "", { wide: one.text }], (one) => ({ "data-level": one.level }));
@@ -325,28 +290,31 @@ function show_lists(message) {
     { number: bytes(one.rss) }, { number: seconds(one.cpu) }], (one) => ({ "data-state": one.silent && "silent" }));
 }
 
+function choose(key) {
+  view.node = view.node === key ? "" : key;
+  reload();
+  if (newest) show(newest);
+}
+
 function show_nodes(message) {
   const { total, offset, window } = message.view;
-  const name = names_of(message);
-  const awaited = (node) => node.state === "waiting" && node.for ? "for " + node.for.map(name).join(", ") : "";
-  const place = (node) => [node.what, awaited(node), node.where].filter(Boolean).join(" ");
-  const state = (node) => (node.state || "") + (node.cause && node.state === "waiting" ? ": " + node.cause : "");
-  rows(at("node-rows"), message.nodes, (node) => [node.name, { state: state(node) },
-    node.state === "lost" ? node.reason || "" : place(node) || node.action || "", { number: seconds(node.since) },
+  rows(at("node-rows"), message.nodes, (node) => [{ choice: key_of(node) }, { number: node.rank ?? "" }, { state: state_of(node) },
+    node.state === "lost" ? node.reason || "" : place_of(node) || node.action || "", { number: seconds(node.since) },
     { number: short(node.progress) }, { number: short(node.updates) }, { number: seconds(waited(node)) },
     { number: node.queue ?? "" }, { number: bytes(node.sent) }, { number: bytes(node.received) }, { number: bytes(node.lua_bytes) },
-    node.host || ""], (node) => ({ "data-state": node.state, "data-straggler": node.straggler && "" }));
+    node.host || ""], (node) => ({ "data-state": node.state, "data-straggler": node.straggler && "", "data-chosen": key_of(node) === view.node && "" }));
   at("pages").hidden = total <= window;
   set_text(at("page-of"), offset + 1 + " to " + Math.min(offset + window, total) + " of " + total);
   at("previous").disabled = offset === 0;
   at("next").disabled = offset + window >= total;
 }
 
-const kPanels = [show_header, show_tiles, show_attention, show_steps, show_history, show_time, show_series, show_barrier,
-  show_lists, show_nodes];
+const kPanels = [show_header, show_tiles, show_attention, show_steps, show_past, show_time, show_stream, show_series, show_barrier,
+  show_lists, show_detail, show_nodes];
 
 function show(message) {
   newest = message;
+  note_held(message);
   if (document.hidden) return; // drawn when the page is visible again
   for (const draw of kPanels) draw(message);
 }
@@ -358,7 +326,16 @@ function show_connection(kind, text) {
   set_text(at("connection"), text);
 }
 
-const query = () => "offset=" + view.offset + "&sort=" + view.sort;
+const query = () => new URLSearchParams({ offset: view.offset, sort: view.sort, node: view.node, stream: 1 }).toString();
+
+// Stores what a message adds to the past.
+function take(message, every) {
+  count_keys(message);
+  if (message.stream) remember_stream(message);
+  return remember(message, every);
+}
+
+let reload = () => {};
 
 // --- a live run ---
 
@@ -378,8 +355,9 @@ function live(about) {
       delay = 1;
       ended = null;
       const message = JSON.parse(event.data);
-      remember(message);
+      const loaded = take(message, about.every);
       show(message);
+      if (loaded) loaded.then(() => newest === message && show(message));
       show_connection("live", "live");
     };
     events.addEventListener("end", (event) => {
@@ -391,6 +369,7 @@ function live(about) {
     });
     events.onerror = () => {
       events.close();
+      past.stale = true; // there may be a gap
       retry();
     };
   };
@@ -416,6 +395,7 @@ function live(about) {
 // --- a recorded run ---
 
 function replay(about) {
+  const kBefore = 20; // states before a jump's, for the stream
   const times = about.times;
   let now = 0;
   let playing = true;
@@ -427,22 +407,26 @@ function replay(about) {
     if (!response.ok) return response.text().then((text) => Promise.reject(new Error(text)));
     return response.json();
   });
-  // Shows a state; after a jump, first reads the states before it, for the history.
+  // Shows a state. After a jump, reads the curves up to it, and the states of the last seconds for the stream.
   const go_to = async (number, jumped) => {
     const mine = ++latest_request;
     clearTimeout(timer);
+    const from = jumped ? Math.max(0, number - kBefore) : Math.min(now + 1, number);
     now = number;
     at("seek").value = number;
     const moment = clock(times[number]) + " of " + clock(times[times.length - 1]);
     set_text(at("moment"), moment);
     set_attribute(at("seek"), "aria-valuetext", moment);
     try {
-      if (jumped) past = nothing_of(null);
-      for (let i = jumped ? Math.max(0, number - 40) : number; i <= number; ++i) {
+      for (let i = from; i <= number; ++i) {
+        if (i < number && times[number] - times[i] > kStreamSeconds) continue;
         const message = await fetch_state(i);
         if (mine !== latest_request) return;
-        remember(message);
-        if (i === number) show(message);
+        take(message);
+        if (i < number) continue;
+        if (jumped || from < number) await load_past(number);
+        if (mine !== latest_request) return;
+        show(message);
       }
       show_connection("end", "recorded: " + about.file.replace(/^.*\//, ""));
     } catch (error) {
@@ -477,19 +461,30 @@ function replay(about) {
   const from = Math.min(times.length - 1, Math.max(0, Number(new URLSearchParams(location.search).get("n")) || 0));
   if (from > 0) set_playing(false); // a page opened at a moment stays there
   go_to(from, true);
-  return () => go_to(now, true);
+  return () => go_to(now, false);
 }
 
 // --- start ---
 
 (async () => {
   const about = await fetch("about").then((response) => response.json());
-  const reload = about.mode === "replay" ? replay(about) : live(about);
+  reload = about.mode === "replay" ? replay(about) : live(about);
   const turn = (change) => {
     change();
     reload();
   };
   at("sort").addEventListener("change", () => turn(() => Object.assign(view, { sort: at("sort").value, offset: 0 })));
+  at("node-rows").addEventListener("click", (event) => {
+    const button = event.target.closest("tr")?.querySelector("[data-node]");
+    if (button) choose(button.dataset.node);
+  });
+  at("detail-close").addEventListener("click", () => choose(view.node));
+  at("stream-chart").addEventListener("mousemove", point_at_stream);
+  at("stream-chart").addEventListener("click", (event) => {
+    const row = stream_rows[Math.floor(event.offsetY / kRow)];
+    if (row) choose(row.label);
+  });
+  addEventListener("resize", () => newest && show_stream(newest));
   at("previous").addEventListener("click", () => turn(() => (view.offset = Math.max(0, newest.view.offset - newest.view.window))));
   at("next").addEventListener("click", () => turn(() => (view.offset = newest.view.offset + newest.view.window)));
 })().catch((error) => show_connection("bad", "the page cannot start: " + error.message));

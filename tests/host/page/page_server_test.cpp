@@ -22,8 +22,12 @@ constexpr double kPageWait = 10;  // seconds; a test that waits so long fails
 class CountedSource final : public StateSource {
  public:
   explicit CountedSource(size_t nodes) : state_(test::sample_state(nodes)) {}
-  void request_state(const std::vector<std::string>& /*sections*/, std::function<void(std::string)> callback) override {
-    ++requests;
+  void request_state(const std::vector<std::string>& sections, std::function<void(std::string)> callback) override {
+    {
+      std::lock_guard lock(mutex_);
+      sections_ = sections;
+    }
+    state_["run"]["t"] = 10 + 0.1 * ++requests;
     if (ended) {
       state_["run"]["ended"] = "done";
       ++requests_at_end_;
@@ -31,17 +35,24 @@ class CountedSource final : public StateSource {
     }
     if (!silent) callback(json_text(state_));
   }
+  /// Whether the newest request was for this section.
+  bool wants(const std::string& section) {
+    std::lock_guard lock(mutex_);
+    return std::find(sections_.begin(), sections_.end(), section) != sections_.end();
+  }
   std::atomic<int> requests{0};
   std::atomic<bool> silent{false}, ended{false};
 
  private:
+  std::mutex mutex_;
+  std::vector<std::string> sections_;
   json state_;
   int requests_at_end_ = 0;
 };
 
-/// The page of a CountedSource on a free port, at ten messages a second.
+/// The page of a CountedSource on a free port, at ten messages a second. It has no past unless `options` has one.
 struct ServedPage {
-  explicit ServedPage(size_t nodes = 4, PageOptions options = {}) : source(nodes) {
+  explicit ServedPage(size_t nodes = 4, PageOptions options = {.past_every = kForever}) : source(nodes) {
     if (options.address == kPageAddress) options.address = "127.0.0.1:0";
     options.metrics = true;
     options.every = 0.1;
@@ -139,7 +150,7 @@ void wait_for_page(const std::function<bool()>& reached) {
 
 TEST_CASE("a page serves its files, the state and metrics, each under its path, and is read-only") {
   const ServedPage served;
-  REQUIRE(page_files().size() == 5);
+  REQUIRE(page_files().size() == 8);
   for (const PageFile& file : page_files()) {
     const std::string response = fetched(served, "GET " + std::string(file.path));
     CHECK(status_of(response) == 200);
@@ -210,7 +221,7 @@ TEST_CASE("a page answers only requests for its own address") {
 }
 
 TEST_CASE("an address beyond loopback requires a token, once") {
-  const ServedPage served(4, {.address = "0.0.0.0:0"});
+  const ServedPage served(4, {.address = "0.0.0.0:0", .past_every = kForever});
   const std::string url = served.page->url();
   const std::string token = url.substr(url.find("?token=") + 7);
   REQUIRE(token.size() == 32);
@@ -228,7 +239,7 @@ TEST_CASE("an address beyond loopback requires a token, once") {
 }
 
 TEST_CASE("the run's reading token opens a page beyond loopback, and an empty reading token opens none") {
-  PageOptions options{.address = "0.0.0.0:0", .reading_token = "read-0123"};
+  PageOptions options{.address = "0.0.0.0:0", .past_every = kForever, .reading_token = "read-0123"};
   const ServedPage served(4, options);
   CHECK(status_of(fetched(served, "GET /metrics", "Authorization: Bearer read-0123\r\n")) == 200);
   const std::string first = fetched(served, "GET /?token=read-0123");
@@ -276,6 +287,44 @@ TEST_CASE("viewers share one state request, and without viewers there is none") 
   std::this_thread::sleep_for(std::chrono::milliseconds(250));
   CHECK(served.source.requests <= after + 1);
   CHECK(status_of(fetched(served, "GET /state")) == 200);
+}
+
+TEST_CASE("a page that is opened late has the past of the run, which needs no viewer") {
+  const ServedPage served(4, {.past_every = 0.1});
+  wait_for_page([&] { return served.source.requests >= 4; });
+  const json past = json::parse(body_of(fetched(served, "GET /past")));
+  REQUIRE(!past["t"].empty());
+  CHECK(past["t"][0][0].get<double>() == Approx(10.1));
+  const json& steps = past["lines"]["steps"]["3"];
+  CHECK(steps.size() == past["t"].size());
+  CHECK(past["lines"]["memory"]["0"][0] == 90'000'000);
+  const auto late = viewer(served);
+  REQUIRE(late->read_until("\"point\":{"));
+  CHECK(status_of(fetched(served, "GET /past?n=7")) == 200);  // of a live run the number means nothing
+}
+
+TEST_CASE("a page of many nodes requests the states for its past less often") {
+  const ServedPage served(1000, {.past_every = 0.01});
+  wait_for_page([&] { return served.page->next_poll() > served.clock.now() + 1; });
+  CHECK(served.page->next_poll() < served.clock.now() + 6);
+  const auto one = viewer(served);  // a viewer receives messages at its own pace
+  REQUIRE(one->read_until("data: {"));
+  CHECK(served.page->next_poll() < served.clock.now() + 1);
+}
+
+TEST_CASE("spans and output are requested only for the nodes of a viewer that shows them") {
+  ServedPage served;
+  const auto plain = viewer(served);
+  REQUIRE(plain->read_until("data: {"));
+  CHECK(!served.source.wants("stream:worker 0"));
+  const auto chosen = viewer(served, "?stream=1&node=worker+3");
+  wait_for_page([&] { return served.source.wants("stream:worker 0"); });
+  CHECK(served.source.wants("stream:server 0"));
+  CHECK(served.source.wants("output:worker 3"));
+  CHECK(!served.source.wants("output:worker 2"));
+  REQUIRE(chosen->read_until("\"detail\":{"));
+  const auto wrong = viewer(served, "?node=" + std::string(1000, 'x'));
+  REQUIRE(wrong->read_until("data: {"));
 }
 
 TEST_CASE("a viewer that does not read misses messages, and delays no other viewer") {

@@ -1,6 +1,7 @@
 #include "host/page/page_view.hpp"
 
 #include "host/base/outside_json.hpp"
+#include "host/page/run_past.hpp"
 #include "host/page/series_view.hpp"
 #include "host/page/state_fields.hpp"
 #include "tests/host/page/sample_state.hpp"
@@ -52,6 +53,60 @@ TEST_CASE("a message about a few nodes includes all of them, with short numbers"
   const json& line = message["series"]["names"]["loss"]["lines"]["0"];
   CHECK(line.size() <= 200);
   CHECK(line.back() == json({300, 0.006667}));
+}
+
+TEST_CASE("a message has the recent spans of the first nodes of its window, with short names and times") {
+  json state = test::sample_state(100);
+  for (json& node : state["nodes"]) {
+    json list = json::array();
+    for (int i = 0; i < 200; ++i) {
+      list.push_back({i % 2 == 0 ? "wait: pull" : "step", i % 2 == 0 ? "wait" : "step", 200 + i / 10, 10 + 0.005 * i,
+                      10.0012345 + 0.005 * i});
+    }
+    node["stream"] = {{"first", 200}, {"next", 220}, {"width", 0.05}, {"at", 11.02}, {"list", list}};
+  }
+  PageView view;
+  CHECK(!page_message(state, view).contains("stream"));
+  view.stream = true;
+  const json message = page_message(state, view);
+  CHECK(message["stream"]["names"] == json::array({{"wait: pull", "wait"}, {"step", "step"}}));
+  REQUIRE(message["stream"]["nodes"].size() == kStreamNodes);
+  const json& node = message["stream"]["nodes"][3];
+  CHECK(node["id"] == 3);
+  CHECK(node["at"] == 11.02);
+  REQUIRE(node["spans"].size() == 100);  // the newest
+  CHECK(node["spans"][99] == json({1, 19, 995, 1.235}));
+  CHECK(json_text(message).size() < 72'000);
+  const std::vector<std::string> sections = sections_for(message, view);
+  CHECK(sections.size() == kStreamNodes);
+  CHECK(sections[3] == "stream:worker 3");
+}
+
+TEST_CASE("a message about a chosen node has its newest output and its lines of the log") {
+  json state = test::sample_state(4);
+  for (int i = 0; i < 30; ++i) state["nodes"][2]["output"].push_back("line " + std::to_string(i));
+  for (const char* who : {"rank 2", "worker 2", "rank 3"}) {
+    state["log"].push_back({{"t", 3}, {"level", "info"}, {"who", who}, {"text", who}});
+  }
+  PageView view;
+  view.node = "worker 2";
+  const json detail = page_message(state, view)["detail"];
+  CHECK(detail["state"] == "computing");
+  CHECK(detail["rank"] == 2);
+  REQUIRE(detail["output"].size() == 20);
+  CHECK(detail["output"].back() == "line 29");
+  REQUIRE(detail["log"].size() == 2);
+  CHECK(detail["log"][1]["text"] == "worker 2");
+  CHECK(sections_for(json::object(), view) == std::vector<std::string>{"output:worker 2"});
+  view.node = "worker 99";
+  CHECK(page_message(state, view)["detail"].is_null());
+}
+
+TEST_CASE("the time of a long run keeps its seconds, and large steps their digits") {
+  json state = test::sample_state(4, 12345.67);
+  const json message = page_message(state, {});
+  CHECK(message["run"]["t"] == 12345.67);
+  CHECK(message["totals"]["steps"]["max"] == 123456);
 }
 
 TEST_CASE("a worker's wait for the server while the barrier holds it counts as the barrier's") {
@@ -114,7 +169,10 @@ TEST_CASE("series of a few nodes have a line each, series of many nodes a span, 
 }
 
 TEST_CASE("a state with fields of wrong types is shown as far as possible") {
-  const json good = test::sample_state(3);
+  json good = test::sample_state(3);
+  for (json& node : good["nodes"]) {
+    node["stream"] = {{"first", 0}, {"next", 2}, {"width", 0.05}, {"at", 1}, {"list", {{"step", "step", 0, 0.1, 0.2}}}};
+  }
   const json others[] = {nullptr, 1, "text", json::array({1, "two", nullptr, json::array()}), json::object({{"x", 1}}),
                          -1e300};
   for (auto field = good.begin(); field != good.end(); ++field) {
@@ -122,13 +180,18 @@ TEST_CASE("a state with fields of wrong types is shown as far as possible") {
       json state = good;
       state[field.key()] = other;
       CHECK(page_message(state, {}).is_object());
+      CHECK(PastReader().read(state).values.size() <= PastReader::kLines);
       state = good;
       for (json& row : state["nodes"]) row[field.key() == "run" ? "wait" : "step"] = other;
       if (field->is_array() && !field->empty()) {
         for (auto inner = (*field)[0].begin(); inner != (*field)[0].end(); ++inner)
           state[field.key()][0][inner.key()] = other;
       }
-      CHECK(page_message(state, {1, "wait"}).is_object());
+      CHECK(page_message(state, {1, "wait", "worker 1", true}).is_object());
+      for (json& row : state["nodes"]) {
+        if (row.is_object()) row["stream"] = {{"first", 0}, {"next", other}, {"list", {other, {"step", other}}}};
+      }
+      CHECK(page_message(state, {0, "id", "worker 1", true}).is_object());
     }
   }
 }

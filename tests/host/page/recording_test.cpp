@@ -23,6 +23,9 @@ TEST_CASE("recorded states are read back unchanged") {
     auto recorder = required(StateRecorder::open(path, log));
     (*recorder)->seen(shared_state(4, 1), 1);
     CHECK((*recorder)->next_poll() == 2);
+    const std::vector<std::string> sections = (*recorder)->sections();
+    CHECK(std::count(sections.begin(), sections.end(), "stream:worker 3") == 1);
+    CHECK(std::count(sections.begin(), sections.end(), "output:server 0") == 1);
     (*recorder)->seen(shared_state(4, 1.5), 1.5);  // requested by another watcher
     (*recorder)->seen(shared_state(400, 2), 2);
     CHECK((*recorder)->next_poll() > 4);  // later after a long line, so that the file does not grow faster
@@ -30,6 +33,9 @@ TEST_CASE("recorded states are read back unchanged") {
   auto recording = required(Recording::open(path));
   CHECK(recording->times() == std::vector<double>{1, 2});
   CHECK(page_message(*recording->state(0), {}) == page_message(*shared_state(4, 1), {}));
+  REQUIRE(recording->points().size() == 2);
+  CHECK(recording->points()[1].t == 2);
+  CHECK(recording->reader().values(recording->points()[0])["steps"]["3"] == 10);
   CHECK(page_message(*recording->state(1), {64, "wait"}) == page_message(*shared_state(400, 2), {64, "wait"}));
 }
 
