@@ -86,6 +86,15 @@ Blob Blob::copy_of(const void* bytes, size_t size) {
   return blob;
 }
 
+Blob Blob::foreign(void* bytes, size_t size, std::function<void()> release) {
+  Blob blob;
+  blob.owner_ = {static_cast<std::byte*>(bytes), [release = std::move(release)](std::byte*) { release(); }};
+  blob.data_ = static_cast<std::byte*>(bytes);
+  blob.size_ = size;
+  blob.lent_ = true;
+  return blob;
+}
+
 Blob Blob::slice(size_t offset, size_t size) const {
   assert(offset <= size_ && size <= size_ - offset);
   Blob part = *this;

@@ -1,7 +1,8 @@
 #pragma once
-// A reference-counted block of bytes, 64-byte aligned: tensor storage and frame bodies. Copying a Blob shares the
-// block; a slice keeps the whole block alive. The reference count is atomic; access to the bytes is not synchronised. A
-// shared block is read-only: `unique()` reports whether writing in place is safe.
+// A reference-counted block of bytes: tensor storage and frame bodies. A block is 64-byte aligned, unless another owner
+// has made it. Copying a Blob shares the block; a slice keeps the whole block alive. The reference count is atomic;
+// access to the bytes is not synchronised. A shared block is read-only: `unique()` reports whether writing in place is
+// safe.
 
 #include <cstddef>
 #include <functional>
@@ -18,6 +19,9 @@ class Blob {
   /// `size` uninitialised bytes; throws std::bad_alloc.
   static Blob allocate(size_t size);
   static Blob copy_of(const void* bytes, size_t size);
+  /// Bytes of another owner, of any alignment. Calls `release`, on any thread, once no Blob refers to them. Other code
+  /// may write to the bytes, so they are never `unique`.
+  static Blob foreign(void* bytes, size_t size, std::function<void()> release);
   static Blob copy_of(std::string_view bytes) { return copy_of(bytes.data(), bytes.size()); }
 
   std::byte* data() noexcept { return data_; }

@@ -33,3 +33,21 @@ TEST_CASE("the bytes of a blob are aligned and exclusive at every size") {
           static_cast<std::ptrdiff_t>(blobs[i].size()));
   }
 }
+
+TEST_CASE("foreign bytes are released once, and are never unique") {
+  char bytes[] = "abcdef";
+  int released = 0;
+  Blob part;
+  {
+    const Blob whole = Blob::foreign(bytes, 6, [&] { ++released; });
+    CHECK(whole.view() == "abcdef");
+    CHECK(whole.chars() == bytes);
+    CHECK_FALSE(whole.unique());
+    part = whole.slice(2, 3);
+  }
+  CHECK(released == 0);
+  CHECK(part.view() == "cde");
+  CHECK_FALSE(part.unique());
+  part = Blob();
+  CHECK(released == 1);
+}
