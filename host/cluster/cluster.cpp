@@ -8,7 +8,10 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kRefusalSeconds = 1;  // seconds for a refused process to read the reason
+using nlohmann::json;
+
+constexpr uint64_t kOwnProgram = UINT64_MAX;  // an observer's number, which no link has
+constexpr double kRefusalSeconds = 1;         // seconds for a refused process to read the reason
 
 }  // namespace
 
@@ -180,6 +183,18 @@ void Cluster::add_sections() {
 void Cluster::request_state(std::vector<std::string> sections, Observers::Callback callback) {
   service_.post([this, sections = std::move(sections), callback = std::move(callback)] {
     service_.observer_links().observers().request_state(sections, callback, clock_.now());
+  });
+}
+
+void Cluster::command(json command, ConsoleHub::Callback reply, ConsoleHub::Callback news) {
+  service_.post([this, command = std::move(command), reply = std::move(reply), news = std::move(news)] {
+    Coordinator* const coordinator = service_.coordinator();
+    if (coordinator == nullptr) {
+      return reply({{"ok", false},
+                    {"code", code_name(Code::refused)},
+                    {"message", "only the program that hosts the run's coordinator can run chunks on its nodes"}});
+    }
+    coordinator->console().command(kOwnProgram, "the program of this host", command, reply, news);
   });
 }
 

@@ -97,6 +97,10 @@ class Cluster final : private LinkEvents {
   /// Coordinator only: calls `callback` on the service thread with the state of the whole run as JSON, with these
   /// sections. Does not call it if the cluster is closed first.
   void request_state(std::vector<std::string> sections, Observers::Callback callback);
+  /// Executes a command of this process's own program, as ConsoleHub::command does for an observer. Calls `reply` and
+  /// `news` on the service thread; calls neither if the cluster is closed first. Elsewhere than on the coordinator
+  /// `reply` is a refusal.
+  void command(nlohmann::json command, ConsoleHub::Callback reply, ConsoleHub::Callback news);
   /// Coordinator only: from now on, clients with the token may observe the run at `url`.
   Status open_control(const std::string& url, std::string token);
 
