@@ -33,6 +33,7 @@ void open_node_modules(Vm& vm) {
   open_lock(vm);
   open_events(vm);
   open_host(vm);
+  open_program(vm);
   open_console(vm);
   open_param(vm);
   open_mapreduce(vm);

@@ -241,7 +241,17 @@ int Console::out_error() {
   return out_error_;
 }
 
+std::string Console::status_text() {
+  std::lock_guard lock(mutex_);
+  return keeps_ ? status_ : "";
+}
+
 void Console::status(std::string_view text) {
+  if (keeps_) {
+    std::lock_guard lock(mutex_);
+    status_ = finished_ ? "" : text;
+    return;
+  }
   if (status_columns() == 0) return;
   std::lock_guard lock(mutex_);
   if (finished_ || (text.empty() && drawn_ == 0)) return;

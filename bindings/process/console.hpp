@@ -48,6 +48,12 @@ class Console : private NonCopyable {
   /// Calls `closed` when the reader of standard output or error has closed its pipe; without `closed`, SIGPIPE ends the
   /// process. `closed` may run several times on any thread and must not use the console.
   void on_closed(std::function<void()> closed);
+  /// Keeps the status line for `status_text` from now on, instead of drawing it: for a program that embeds the host. To
+  /// be called before other threads use the console.
+  void keep_status() { keeps_ = true; }
+  std::string status_text();
+  /// Columns available for this console's status line; 0 without a place for it.
+  int columns() const { return keeps_ ? kKeptColumns : status_columns(); }
   /// Columns available for a status line on the terminal of standard error; 0 without a terminal.
   static int status_columns();
 
@@ -59,11 +65,14 @@ class Console : private NonCopyable {
   int write_all(std::FILE* file, std::string_view text);
   std::string cleared() const;
 
+  static constexpr int kKeptColumns = 79;
+
   std::mutex mutex_;
   WaitPoint changed_;
   std::string status_;
   size_t drawn_ = 0;  // characters of the status line on the terminal
   bool shared_ = false;
+  bool keeps_ = false;          // the status line is not drawn
   int turns_ = -1;              // the file of take_turns
   bool waits_for_turn_ = true;  // false after a turn that did not arrive in time, until a turn succeeds
   std::function<void()> closed_;

@@ -1,6 +1,6 @@
 #pragma once
 // The objects shared by the VMs of one process, beside the cluster. `console`, `data` and `meetings` are thread-safe;
-// `functions` and `resumed` do not change during a run; each store belongs to the thread of its shard's server.
+// `program` and `resumed` do not change during a run; each store belongs to the thread of its shard's server.
 
 #include <algorithm>
 #include <atomic>
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "bindings/include/actorhost.hpp"
 #include "bindings/process/console.hpp"
+#include "bindings/process/program.hpp"
 #include "host/base/non_copyable.hpp"
 #include "host/base/series.hpp"
 #include "host/cluster/look/barrier_board.hpp"
@@ -104,7 +104,7 @@ struct ProcessShared {
   std::shared_ptr<DataCache> data = std::make_shared<DataCache>();
   SeriesBook series;                                // the job's reports
   BarrierBoard barrier;                             // the workers that wait at a barrier
-  std::map<std::string, Function> functions;        // of the embedding program, by name
+  std::shared_ptr<Program> program;                 // that embeds the host; null without one
   std::vector<std::unique_ptr<ParamStore>> stores;  // by shard; they outlive the servers' VMs
   std::atomic<int64_t> finished_run{-1};            // the last action that the present servers have served to its end
   std::optional<ParamCheckpoint> resumed;           // the checkpoint that the run resumes from

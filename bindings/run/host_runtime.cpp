@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <thread>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "bindings/process/version.hpp"
@@ -43,7 +44,8 @@ HostRuntime::HostRuntime(RunOptions options, Setup setup)
       lines_(options_.log_json, host_name(setup_.simulated), setup_.simulated ? setup_.simulated->name + ": " : ""),
       checkpoints_(options_, process_),
       interruption_(options_, place_, process_, run_, nodes_, clock_) {
-  process_.functions = std::move(setup_.functions);
+  process_.program = std::move(setup_.program);
+  if (setup_.on_message) process_.console.keep_status();
   if (setup_.simulated) process_.data = setup_.simulated->data;
 }
 
@@ -63,7 +65,18 @@ void HostRuntime::drop_services() {
   courier.swap(process_.courier);
 }
 
-void HostRuntime::print_message(const std::string& text) { process_.console.err(lines_.final_message(text)); }
+void HostRuntime::print_message(const std::string& text) {
+  if (setup_.on_message) return setup_.on_message(text);
+  process_.console.err(lines_.final_message(text));
+}
+
+bool HostRuntime::command(const nlohmann::json& command, const ConsoleHub::Callback& reply,
+                          const ConsoleHub::Callback& news) {
+  std::lock_guard lock(run_.mutex);
+  if (run_.cluster == nullptr) return false;
+  run_.cluster->command(command, reply, news);
+  return true;
+}
 
 int HostRuntime::fail(const Error& error, int code) {
   print_message(error.message);
@@ -100,7 +113,7 @@ int HostRuntime::run_watched(const SignalWatch& signals) {
   over = true;
   signals.finish();
   if (watcher.joinable()) watcher.join();
-  if (abandoned_) leave(code, process_.console);
+  if (abandoned_ && process_.program == nullptr) leave(code, process_.console);
   return code;
 }
 
@@ -256,7 +269,7 @@ void HostRuntime::start_services(bool is_coordinator) {
     limit_cached_blocks(place_.allowance.memory / 8 / place_.hosts_here());
   }
   process_.data->limit(exchange.memory / nodes);
-  if (is_coordinator && options_.progress && Console::status_columns() > 0) {
+  if (is_coordinator && options_.progress && process_.console.columns() > 0) {
     exchange.progress = [bar = StageBar(clock_), this](const auto& progress) mutable {
       if (const auto line = bar.line(progress)) process_.console.status(*line);
     };

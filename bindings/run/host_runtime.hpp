@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "bindings/process/process_shared.hpp"
 #include "bindings/process/run_options.hpp"
 #include "bindings/run/cluster_config.hpp"
@@ -27,8 +29,8 @@ class SignalWatch;
 class HostRuntime final : private ClusterEvents, private RunJoin::Opener {
  public:
   struct Setup {
-    std::map<std::string, Function> functions;  // of an embedding program, for the Lua module "host"
-    std::string source;                         // a script given as text, named options.script
+    std::shared_ptr<Program> program;  // that embeds the host; null for the executable
+    std::string source;                // a script given as text, named options.script
     bool from_text = false;
     std::string folder;                           // of that script's modules; empty: no modules
     std::vector<std::string> commands = {};       // suggested when the script's name is unknown
@@ -36,6 +38,8 @@ class HostRuntime final : private ClusterEvents, private RunJoin::Opener {
     bool may_find_no_run = false;                 // for an agent that has served a job: a missing next job is no error
     bool watch_signals = true;                    // handle SIGINT and SIGTERM during `run`
     std::optional<SimulatedHost> simulated = {};  // no value: this machine
+    std::function<void(const std::string&)> on_message =
+        {};  // of an embedded host: receives the last messages; empty: standard error, which also shows the progress
   };
 
   HostRuntime(RunOptions options, Setup setup);
@@ -45,8 +49,14 @@ class HostRuntime final : private ClusterEvents, private RunJoin::Opener {
   /// SIGTERM ends the job; with checkpoints SIGTERM first waits for a last checkpoint.
   int run();
   /// Interrupts as Ctrl-C does: nodes stop at their next engine call or hook. If a node does not stop within a second
-  /// (a loop compiled by the JIT), `run` ends the process by _exit.
+  /// (a loop compiled by the JIT), `run` ends the process by _exit; but in a program that embeds the host it returns.
   void interrupt() { interruption_.interrupt(); }
+  /// After `run`: a node still runs, so this object must live until the end of the process.
+  bool abandoned() const noexcept { return abandoned_; }
+  /// Executes a console's command, as Cluster::command does. False: the cluster has yet to be made. Thread-safe.
+  bool command(const nlohmann::json& command, const ConsoleHub::Callback& reply, const ConsoleHub::Callback& news);
+  /// The line of progress, which an embedded host does not draw; empty without one. Thread-safe.
+  std::string progress() { return process_.console.status_text(); }
   /// Whether `run` has joined a run.
   bool joined() const noexcept { return joined_; }
   /// 128 plus the number of the signal that ended `run`, even if the signal arrived after the job's end; 0 without a

@@ -4,6 +4,7 @@ local check = require("actor.check")
 local new = require("table.new")
 local node = require("actor.c.node")
 local owner = require("actor.c.owner")
+local program = require("actor.c.program")
 local util = require("actor.util")
 
 local M = {}
@@ -64,6 +65,17 @@ function M.check_returned(value, kind, what, fn, expected)
   if type(value) == kind then return value end
   check.fail("%s returned %s, expected %s%s", M.named(what, fn), type(value), expected,
     value == nil and " (is a 'return' missing?)" or "")
+end
+
+---The `push` of this worker: the run's, or the program's on a host that a program has joined (actor.program).
+---@param push function of the run
+---@return function push
+---@return string name for errors about its results
+---@return fun(summary: table)|nil ended to be called with the summary of the run
+function M.push_of(push)
+  if not program.works() then return push, M.named("push", push) end
+  local own = require("actor.program")
+  return own.push, "push (by the program of this host)", own.ended
 end
 
 ---Calls `push(ctx, entries)`. Under `--inject` it sleeps before the call, and after it to lengthen the call.

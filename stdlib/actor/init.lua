@@ -25,6 +25,7 @@ local util = require("actor.util")
 ---@field peer actor.peer
 ---@field plot actor.plot
 ---@field progress actor.progress
+---@field program actor.program
 ---@field psp actor.psp
 ---@field sim actor.sim
 ---@field tensor actor.tensor

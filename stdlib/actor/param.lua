@@ -145,19 +145,23 @@ end
 
 local function work(run, index, filters)
   local now = require("actor").now
-  local injection, push_name = c.injects() and c.injection, named("push", run.push)
+  local injection = c.injects() and c.injection
+  local push, push_name, ended = callbacks.push_of(run.push)
   local clips = type(run.pull) == "table" and run.pull:clips()
   c.worker_start(index, {
     lua_pull = type(run.pull) == "function", check_finite = run.check_finite, shared = run.shared, filter = filters,
   })
   while true do
     local step, entries, timed = c.worker_next()
-    if not step then return entries end -- the summary
+    if not step then -- the entries are the summary
+      if ended then ended(entries) end
+      return entries
+    end
     events.deliver()
     local ctx = callbacks.context(step)
     if not entries then entries = keys_to_fetch(run, ctx) end
     local began = timed and now() or nil
-    local updates = callbacks.slowed(injection, run.push, ctx, entries)
+    local updates = callbacks.slowed(injection, push, ctx, entries)
     if clips and type(updates) == "table" then updates = run.pull:clip_push(updates) end
     c.worker_push(updates, push_name, began and now() - began)
   end

@@ -202,7 +202,7 @@ int status(lua_State* L) {
 }
 
 /// status_columns() -> the status line's width; 0 without a terminal
-int status_columns(lua_State* L) { return push(L, Console::status_columns()); }
+int status_columns(lua_State* L) { return push(L, NodeContext::of(L).shared.console.columns()); }
 
 /// Fields that change: rank size id shard role epoch seed, founder (a worker since the beginning of the run), in_chunk
 /// (an observer's chunk runs within a call of the script).

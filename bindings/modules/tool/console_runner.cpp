@@ -1,5 +1,7 @@
 #include "bindings/modules/tool/console_runner.hpp"
 
+#include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "bindings/modules/engine/collective_engine.hpp"
 #include "bindings/modules/engine/node_modules.hpp"
 #include "bindings/modules/tool/call_watchdog.hpp"
+#include "bindings/modules/tool/program_values.hpp"
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/error_text.hpp"
 #include "bindings/vm/lua_support.hpp"
@@ -110,13 +113,17 @@ int begin_chunk(lua_State* L) {
   return 0;
 }
 
-/// Gives a chunk the library's modules beside the script's globals.
+/// (chunk): gives the chunk its environment.
 int give_environment(lua_State* L) {
-  require_module(L, "actor.console.names");
-  lua_getfield(L, -1, "environment");
-  lua_call(L, 0, 1);
+  push_chunk_environment(L);
   lua_setfenv(L, 1);
   return 0;
+}
+
+/// The number of the program's call in a request's mode, "program:7"; no value for a chunk of an observer.
+std::optional<lua_Integer> program_call_of(const std::string& mode) {
+  if (!mode.starts_with(kProgramMode)) return std::nullopt;
+  return static_cast<lua_Integer>(std::strtoull(mode.c_str() + std::strlen(kProgramMode), nullptr, 10));
 }
 
 /// (mode, ...) -> text, by stdlib/actor/console/values.lua
@@ -155,6 +162,15 @@ void ConsoleRunner::run_chunks() {
 
 /// Loads the chunk as an expression, to show its values, or else as statements; pushes its arguments.
 Status ConsoleRunner::load(const ConsoleChunk& chunk, lua_State* on) {
+  if (const auto call = program_call_of(chunk.request.mode)) {
+    lua_pushcfunction(on, guarded<load_call>);
+    push(on, std::string_view(chunk.source));
+    push(on, std::string_view(chunk.request.name));
+    AH_TRY(vm_.call(on, 2, 1));
+    lua_pushcfunction(on, guarded<push_call_arguments>);
+    lua_pushinteger(on, *call);
+    return vm_.call(on, 1, LUA_MULTRET);
+  }
   const char* name = chunk.request.name.c_str();
   const auto loads = [&](const std::string& text) {
     lua_settop(on, 0);
@@ -189,6 +205,14 @@ Result<std::string> ConsoleRunner::evaluate(const ConsoleChunk& chunk, lua_State
     interpreted.emplace(on);
   }
   AH_TRY(vm_.call(on, lua_gettop(on) - 1, LUA_MULTRET));
+  if (const auto call = program_call_of(chunk.request.mode)) {
+    lua_pushcfunction(on, guarded<give_call_values>);
+    lua_insert(on, 1);
+    lua_pushinteger(on, *call);
+    lua_insert(on, 2);
+    AH_TRY(vm_.call(on, lua_gettop(on) - 1, 0));
+    return std::string();
+  }
   if (lua_gettop(on) == 0) return std::string();
   lua_pushcfunction(on, push_text);
   lua_insert(on, 1);
@@ -297,6 +321,13 @@ Status ConsoleRunner::agree(const ConsoleRequest& request, lua_State* on) {
   lua_pushinteger(on, static_cast<lua_Integer>(request.restarts));
   lua_pushboolean(on, restarting ? 1 : 0);
   return vm_.call(on, 3, 0);
+}
+
+void push_chunk_environment(lua_State* L) {
+  require_module(L, "actor.console.names");
+  lua_getfield(L, -1, "environment");
+  lua_call(L, 0, 1);
+  lua_remove(L, -2);
 }
 
 void refuse_alone(lua_State* L, const char* call, const char* name) {

@@ -50,6 +50,9 @@ class ConsoleRunner final : public ChunkRunner {
   bool over_ = false;
 };
 
+/// Pushes the environment of a chunk: the library's modules beside the script's globals.
+void push_chunk_environment(lua_State* L);
+
 /// For calls that need other nodes: raises an error that names the function, `call` + `name`, if a chunk that runs only
 /// on this node calls it.
 void refuse_alone(lua_State* L, const char* call, const char* name = "");

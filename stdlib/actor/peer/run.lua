@@ -178,7 +178,7 @@ local function step(run, names, injection)
   await(run, names.pull)
   local entries = c.fetched()
   ctx.seconds, ctx.updates, ctx.workers = select(2, c.snapshot())
-  local updates = callbacks.slowed(injection, run.push, ctx, entries)
+  local updates = callbacks.slowed(injection, names.call_push, ctx, entries)
   if names.clips and type(updates) == "table" then updates = run.pull:clip_push(updates) end
   c.push(updates, names.push)
   await(run, names.pull)
@@ -202,8 +202,9 @@ end
 
 local function work(run, index, rule, sampling, limit)
   local scheduler = run.schedule_local and "schedule_local" or "schedule"
+  local push, push_name, ended = callbacks.push_of(run.push)
   local names = {
-    scheduler = scheduler, schedule = named(scheduler, run[scheduler]), push = named("push", run.push),
+    scheduler = scheduler, schedule = named(scheduler, run[scheduler]), push = push_name, call_push = push,
     pull = type(run.pull) == "function" and named("pull", run.pull) or "",
     init = type(run.init) == "function" and named("init", run.init) or "",
     clips = type(run.pull) == "table" and run.pull:clips(),
@@ -245,6 +246,7 @@ local function work(run, index, rule, sampling, limit)
   -- The aggregates of two workers may differ during a fault, so all workers take the totals that are recorded first.
   local first = assert(codec.decode(node.agree_on_action(index, codec.encode(summary))))
   summary.steps, summary.updates = first.steps, first.updates
+  if ended then ended(summary) end
   return summary
 end
 
