@@ -10,8 +10,9 @@ luajit"
 # Optional packages: the first two make builds faster, librsvg2-2 draws charts as PNG (actor.plot loads it at run time;
 # nothing is linked with it), and tests of the prompt use a terminal in tmux:
 optional_packages="ninja-build ccache librsvg2-2 tmux"
-# Tests of pages need a browser, tests of completion and of the manual the others; they are skipped without them:
-test_packages="chromium zsh fish mandoc"
+# Tests of pages need a browser, tests of the Python package arrays, tests of completion and of the manual the others;
+# they are skipped without them. More tests of the Python package run with python3-torch and python3-ipython:
+test_packages="chromium zsh fish mandoc python3-numpy"
 # Needed by scripts/check, the last two for sources of tests/bench:
 check_packages="clang-format clang-tidy libzmq3-dev libdnnl-dev"
 # Needed by scripts/package, and by its --check:
@@ -103,7 +104,7 @@ ensure_packages() {
   exit 69
 }
 
-# ensure_test_tools: a browser, and promtool in the build folder. A failed installation is tried again on another day;
+# ensure_test_tools: a browser, NumPy, and promtool in the build folder. A failed installation is tried again on another day;
 # the tests that need a missing tool are skipped.
 ensure_test_tools() {
   command -v dpkg-query >/dev/null || return 0
