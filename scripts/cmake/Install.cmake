@@ -10,12 +10,21 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/actorhost)
 install(TARGETS actorhost_core actorhost_lua EXPORT actorhost_targets COMPONENT development)
 install(DIRECTORY host DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/actorhost COMPONENT development FILES_MATCHING PATTERN *.hpp)
 install(DIRECTORY bindings/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/actorhost COMPONENT development
-  FILES_MATCHING PATTERN *.hpp)
+  FILES_MATCHING PATTERN *.hpp PATTERN *.h)
 install(EXPORT actorhost_targets NAMESPACE actorhost:: DESTINATION ${package_dir} COMPONENT development)
 configure_package_config_file(scripts/cmake/actorhostConfig.cmake.in actorhostConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(actorhostConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/actorhostConfig.cmake ${PROJECT_BINARY_DIR}/actorhostConfigVersion.cmake
   DESTINATION ${package_dir} COMPONENT development)
+
+# Component `runtime_library`: libactorhost.so for C (actorhost.h) and Python. Component `python`: the Python package.
+# Debian's Python finds it if the prefix is /usr; elsewhere PYTHONPATH names its folder.
+install(TARGETS actorhost_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime_library)
+file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(scripts/cmake/actorhost.pc.in actorhost.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/actorhost.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT runtime_library)
+install(DIRECTORY bindings/python/actorhost DESTINATION lib/python3/dist-packages COMPONENT python
+  FILES_MATCHING PATTERN *.py PATTERN py.typed PATTERN __pycache__ EXCLUDE)
 
 install(TARGETS actorhost COMPONENT program)
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)

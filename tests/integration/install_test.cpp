@@ -76,3 +76,53 @@ TEST_CASE("the installation runs jobs and is embedded in a program outside the t
   CHECK_THAT(throws.err, Contains("rank 2: install_throws.lua:5: there is no Collatz sequence below 1"));
   CHECK_THAT(throws.out, Contains("C++ was called 5 times"));
 }
+
+TEST_CASE("the installation has a library for C, and a package for Python") {
+  const JobFolder folder;
+  const auto prefix = folder.path() / "prefix";
+  cmake(folder, {"--install", ACTORHOST_BUILD_DIR, "--prefix", prefix.string()});
+  folder.write("size.c", R"(#include <actorhost.h>
+#include <stdio.h>
+
+int main(void) {
+  const char* flags[] = {"-n", "3"};
+  ah_host* host = ah_host_new();
+  if (ah_host_start(host, AH_CONSOLE, flags, 2) != AH_OK) return 1;
+  ah_call* call = ah_call_new(host, "actor.size", "=size", NULL, 0);
+  if (ah_call_wait(call, 60) != AH_OK) return 1;
+  printf("%g nodes\n", ah_call_values(call, 2, NULL)->number);
+  ah_call_free(call);
+  ah_host_free(host);
+  return 0;
+}
+)");
+  std::filesystem::path library;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(prefix)) {
+    if (file.path().filename() == "libactorhost.so") library = file.path();
+  }
+  REQUIRE(!library.empty());
+  ProcessOptions options = folder.options();
+  options.env["LD_LIBRARY_PATH"] = library.parent_path().string();
+  Words command = {"-Wall",
+                   "-Werror",
+                   "size.c",
+                   "-o",
+                   "size",
+                   "-I" + (prefix / "include/actorhost").string(),
+                   "-L" + library.parent_path().string(),
+                   "-lactorhost"};
+  const std::string sanitizers = ACTORHOST_CXX_FLAGS;
+  if (!sanitizers.empty()) command.push_back(sanitizers);
+  const Ended compiled(run_program(ACTORHOST_CC, command, 60, options));
+  const Ended ran(run_program("./size", {}, 60, options));
+  CHECK(ran.out == "3 nodes\n");
+
+  if (!sanitizers.empty() || !std::filesystem::exists("/usr/bin/python3")) return;  // Python is not instrumented
+  options.env.erase("LD_LIBRARY_PATH");
+  options.env["PYTHONPATH"] = (prefix / "lib/python3/dist-packages").string();
+  options.env["PYTHONDONTWRITEBYTECODE"] = "1";
+  const Ended python(run_program(
+      "/usr/bin/python3", {"-c", "import actorhost\nwith actorhost.Cluster(n=2) as c: print(c.eval_all('actor.rank'))"},
+      60, options));
+  CHECK(python.out == "[0, 1]\n");
+}
