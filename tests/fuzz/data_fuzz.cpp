@@ -5,6 +5,7 @@
 #include "host/data/content/idx.hpp"
 #include "host/data/content/libsvm.hpp"
 #include "host/data/content/npz.hpp"
+#include "host/data/content/safetensors.hpp"
 #include "tests/fuzz/memory_file.hpp"
 
 namespace {
@@ -19,6 +20,7 @@ constexpr void (*kReaders[])(const Path&) = {
     [](const Path& path) { (void)read_csv(path); },
     [](const Path& path) { (void)read_csv(path, {.header = true, .missing = 0, .comment = '#'}); },
     [](const Path& path) { (void)read_libsvm(path, {.sparse = true}); },
+    [](const Path& path) { (void)read_safetensors(path); },
     [](const Path& path) { (void)read_libsvm(path, {.zero_based = true, .max_bytes = 1 << 20}); },
 };
 

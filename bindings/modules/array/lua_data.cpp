@@ -15,6 +15,7 @@
 #include "host/data/content/digits.hpp"
 #include "host/data/content/libsvm.hpp"
 #include "host/data/content/npz.hpp"
+#include "host/data/content/safetensors.hpp"
 #include "host/kernel/strided.hpp"
 #include "host/mapreduce/files/text_input.hpp"
 
@@ -199,6 +200,42 @@ int npz_save(lua_State* L) {
   return 0;
 }
 
+/// safetensors_load(path) -> {name = tensor}, {key = text}
+int safetensors_load(lua_State* L) {
+  Safetensors content = need(L, read_safetensors(check_path(L, 1, "tensor.load")));
+  lua_newtable(L);
+  for (NamedArray& item : content.arrays) {
+    lua_pushlstring(L, item.name.data(), item.name.size());
+    push_tensor(L, std::move(item.array));
+    lua_rawset(L, -3);
+  }
+  lua_newtable(L);
+  for (const auto& [key, text] : content.metadata) {
+    lua_pushlstring(L, key.data(), key.size());
+    lua_pushlstring(L, text.data(), text.size());
+    lua_rawset(L, -3);
+  }
+  return 2;
+}
+
+/// safetensors_save(path, names, tensors, keys, texts): four arrays
+int safetensors_save(lua_State* L) {
+  constexpr const char* kFunction = "tensor.save";
+  const fs::path path = check_path(L, 1, kFunction);
+  Safetensors content;
+  each_item(L, 2, [&](int /*i*/) {
+    content.arrays.push_back({std::string(check_text(L, -1, "name", kFunction)), {}});
+  });
+  each_item(L, 3, [&](int i) { content.arrays.at(static_cast<size_t>(i - 1)).array = tensor_at(L, -1); });
+  std::vector<std::string> keys;
+  each_item(L, 4, [&](int /*i*/) { keys.emplace_back(check_text(L, -1, "metadata", kFunction)); });
+  each_item(L, 5, [&](int i) {
+    content.metadata[keys.at(static_cast<size_t>(i - 1))] = check_text(L, -1, "metadata", kFunction);
+  });
+  need(L, write_safetensors(path, content));
+  return 0;
+}
+
 Dtype type_at(lua_State* L, int index, const char* function) {
   return check_text(L, index, "dtype", function) == "float64" ? Dtype::f64 : Dtype::f32;
 }
@@ -341,14 +378,24 @@ int take_batch(lua_State* L) {
 void open_data(Vm& vm) {
   vm.register_ffi("data", &kDataApi);
   static constexpr luaL_Reg kFunctions[] = {
-      {"mnist", guarded<load_mnist>},      {"drawn_mnist", guarded<drawn_mnist>},
-      {"find_mnist", guarded<find_mnist>}, {"digits", guarded<digits>},
-      {"images", guarded<load_images>},    {"idx", guarded<load_idx>},
-      {"npy_load", guarded<npy_load>},     {"npy_save", guarded<npy_save>},
-      {"npz_load", guarded<npz_load>},     {"npz_save", guarded<npz_save>},
-      {"csv", guarded<load_csv>},          {"libsvm", guarded<load_libsvm>},
-      {"lines", guarded<open_lines>},      {"load", guarded<open_loader>},
-      {"submit", guarded<submit_batch>},   {"take", guarded<take_batch>},
+      {"mnist", guarded<load_mnist>},
+      {"drawn_mnist", guarded<drawn_mnist>},
+      {"find_mnist", guarded<find_mnist>},
+      {"digits", guarded<digits>},
+      {"images", guarded<load_images>},
+      {"idx", guarded<load_idx>},
+      {"npy_load", guarded<npy_load>},
+      {"npy_save", guarded<npy_save>},
+      {"npz_load", guarded<npz_load>},
+      {"npz_save", guarded<npz_save>},
+      {"safetensors_load", guarded<safetensors_load>},
+      {"safetensors_save", guarded<safetensors_save>},
+      {"csv", guarded<load_csv>},
+      {"libsvm", guarded<load_libsvm>},
+      {"lines", guarded<open_lines>},
+      {"load", guarded<open_loader>},
+      {"submit", guarded<submit_batch>},
+      {"take", guarded<take_batch>},
       {"close", guarded<close_loader>},
   };
   vm.register_module("actor.c.data", open_functions<kFunctions>);

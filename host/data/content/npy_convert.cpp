@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -74,6 +75,8 @@ Blob widened(const Blob& from) {
   return each<From, To>(from, [](From value) { return static_cast<To>(value); });
 }
 
+float bfloat_value(uint16_t upper) { return std::bit_cast<float>(uint32_t{upper} << 16); }
+
 constexpr int letter(char kind, int bytes) { return kind * 16 + bytes; }
 
 /// Converts `array.data` from the file's type to a tensor type; false if a value does not fit.
@@ -92,6 +95,10 @@ bool to_type(const NpyStored& stored, Tensor& array) {
     case letter('f', 2):
       array.dtype = Dtype::f32;
       data = each<uint16_t, float>(data, half_value);
+      return true;
+    case letter('g', 2):
+      array.dtype = Dtype::f32;
+      data = each<uint16_t, float>(data, bfloat_value);
       return true;
     case letter('i', 1):
       array.dtype = Dtype::i32;

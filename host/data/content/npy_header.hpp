@@ -1,7 +1,7 @@
 #pragma once
 // The text of a .npy header, a Python dictionary literal with three known keys, and the conversion of an array from the
 // file's form to the form of this build: little-endian, C order, a Dtype. bool becomes b8, float16 f32, int8, int16 and
-// uint16 i32, uint32 and uint64 i64: values do not change. Used by npy.cpp only.
+// uint16 i32, uint32 and uint64 i64: values do not change. `npy.cpp` and `safetensors.cpp` use this file.
 
 #include <cstddef>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace actorhost {
 
-/// The stored element type: NumPy's letter (b, i, u or f), bytes, byte order.
+/// The stored element type: NumPy's letter (b, i, u or f; g is bfloat16, which becomes f32), bytes, byte order.
 struct NpyStored {
   char kind = 'f';
   uint8_t bytes = 4;

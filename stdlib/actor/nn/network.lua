@@ -1,7 +1,9 @@
 --- A network: layers in topological order, each after the layers whose results are its inputs.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
+local files = require("actor.tensor.files")
 local losses = require("actor.nn.losses")
+local pytorch = require("actor.nn.pytorch")
 local rng = require("actor.rng")
 local tensor = require("actor.tensor")
 local util = require("actor.util")
@@ -322,18 +324,25 @@ function Network:load(values)
   end
 end
 
----Writes parameters and state to an npz file for `load_file`.
+---Writes parameters and state to a file for `load_file`: an npz file, or a .safetensors file by that ending, with the
+---names and layouts of PyTorch (nn/pytorch.lua).
+---
+---     net:save("model.safetensors")   -- in Python: model.load_state_dict(safetensors.torch.load_file(path))
 ---@param path string
 function Network:save(path)
   check.arg(path, "string", "path", "net:save")
-  require("actor.data").npz.save(path, util.merged(self.params, self.state))
+  if path:find("%.safetensors$") then return pytorch.save(self, path) end
+  files.save(path, util.merged(self.params, self.state))
 end
 
----Reads a file of `save`. The file must have exactly the parameters and state of this network.
+---Reads a file of `save`, or a .safetensors file of the same network in PyTorch. The file must have exactly the
+---parameters and state of this network.
 ---@param path string
 function Network:load_file(path)
   check.arg(path, "string", "path", "net:load_file")
-  local values = require("actor.data").npz.load(path)
+  local values, metadata = files.load(path)
+  if base.is_tensor(values) then check.fail("net:load_file: %s has one tensor without a name", path) end
+  if metadata then return pytorch.load(self, path, values, metadata) end
   for _, all in ipairs { self.params, self.state } do
     for name in util.pairs(all) do
       if not values[name] then check.fail("net:load_file: %s has no '%s', a tensor of the network", path, name) end
