@@ -10,7 +10,34 @@ namespace actorhost {
 
 namespace {
 
-// print; upvalue 1: tostring.
+constexpr int kRequireUpvalue = 2;
+constexpr int kShowUpvalue = 3;
+
+/// Whether print shows the contents of the value: of a table without a metatable.
+bool is_plain_table(lua_State* L, int index) {
+  if (lua_type(L, index) != LUA_TTABLE) return false;
+  if (lua_getmetatable(L, index) == 0) return true;
+  lua_pop(L, 1);
+  return false;
+}
+
+/// Pushes the function for plain tables, `printed` of actor.console.format; tostring in a state without this module.
+void push_table_text(lua_State* L) {
+  if (lua_isnil(L, lua_upvalueindex(kShowUpvalue))) {
+    lua_pushvalue(L, lua_upvalueindex(kRequireUpvalue));
+    lua_pushliteral(L, "actor.console.format");
+    if (lua_pcall(L, 1, 1, 0) == 0) {
+      lua_getfield(L, -1, "printed");
+    } else {
+      lua_pushvalue(L, lua_upvalueindex(1));
+    }
+    lua_replace(L, lua_upvalueindex(kShowUpvalue));
+    lua_pop(L, 1);
+  }
+  lua_pushvalue(L, lua_upvalueindex(kShowUpvalue));
+}
+
+// print; upvalue 1: tostring, upvalue 2: require, upvalue 3: the text of tables, nil before the first table.
 int print_values(lua_State* L) {
   std::string line;
   const int count = lua_gettop(L);
@@ -23,7 +50,11 @@ int print_values(lua_State* L) {
       line.append(text, size);
       continue;
     }
-    lua_pushvalue(L, lua_upvalueindex(1));
+    if (is_plain_table(L, i)) {
+      push_table_text(L);
+    } else {
+      lua_pushvalue(L, lua_upvalueindex(1));
+    }
     lua_pushvalue(L, i);
     lua_call(L, 1, 1);
     const char* text = lua_tolstring(L, -1, &size);
@@ -72,7 +103,9 @@ int output_write(lua_State* L) {
 
 void replace_output(lua_State* L) {
   lua_getglobal(L, "tostring");
-  lua_pushcclosure(L, guarded<print_values>, 1);
+  lua_getglobal(L, "require");
+  lua_pushnil(L);
+  lua_pushcclosure(L, guarded<print_values>, 3);
   lua_setglobal(L, "print");
   lua_getglobal(L, "io");
   lua_getfield(L, -1, "output");

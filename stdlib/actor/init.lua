@@ -108,6 +108,25 @@ function M.report(name, value, step)
   if track then series.add(series.node, track, step or -1, value) end
 end
 
+local show_limits = { depth = "number?", entries = "number?", width = "number?", bytes = "number?" }
+
+---Returns a value as text of bounded size: a table with its contents and the tables in it, a tensor in a table by its
+---shape, its type and at most 8 elements, a function by its place, a text in a table in quotes. A table with
+---`__tostring` has the text of this function. A table inside itself is not shown again. `print` shows tables in the same
+---way, with lower limits.
+---
+---     print(actor.show { name = "a", shape = { 28, 28 } })   -- { name = "a", shape = { 28, 28 } }
+---@param value any
+---@param limits? {depth?: integer, entries?: integer, width?: integer, bytes?: integer} depth: tables within tables,
+---default 5; entries: of each table, default 100; width: columns of a line, default 100; bytes: of the text, default
+---16384
+---@return string
+function M.show(value, limits)
+  limits = check.optional_options(limits, show_limits, "actor.show")
+  for name, limit in pairs(limits) do check.integer(limit, name, "actor.show", 1) end
+  return require("actor.console.format").value(value, "table", util.merged(limits))
+end
+
 local identity = { rank = true, size = true, id = true, role = true, epoch = true, seed = true, shard = true }
 local events = { on_membership = true, on_error = true }
 

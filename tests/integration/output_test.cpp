@@ -10,6 +10,27 @@ TEST_CASE("io.write prints like print: whole lines, on the first rank only") {
   CHECK(read_text(folder.path() / "own") == "mine");
 }
 
+TEST_CASE("print shows the contents of tables, and the text of a table with __tostring") {
+  const JobFolder folder;
+  folder.write("job.lua", R"(
+    local actor = require "actor"
+    local me = { 1 }
+    me.me = me
+    print(actor.tensor.zeros({ 28, 28 }).shape, { name = "a", list = { true, "b" } }, {})
+    print(me, setmetatable({}, { __tostring = function() return "mine" end }))
+    print("metatable", (tostring(setmetatable({}, {})):gsub("0x%x+", "ADDRESS")), 1.5, nil)
+    local long = {}
+    for i = 1, 100000 do long[i] = i end
+    print(long)
+  )");
+  const Ended run(folder.run({"-n", "1", "job.lua"}));
+  CHECK(run.out ==
+        "{ 28, 28 }\t{ list = { true, \"b\" }, name = \"a\" }\t{}\n"
+        "{ 1, me = <the table around it> }\tmine\n"
+        "metatable\ttable: ADDRESS\t1.5\tnil\n"
+        "{ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, ... 99980 more }\n");
+}
+
 TEST_CASE("with --print all every line of io.write is tagged") {
   const Finished run = JobFolder().run({"-n", "2", "--print", "all", "jobs/output.lua", "writes"});
   INFO(run.description);

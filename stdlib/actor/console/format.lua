@@ -252,6 +252,11 @@ function M.value(value, mode, limits)
   return ("%s\n... %d bytes more"):format(short, #text - #short)
 end
 
+---Returns a table as `print` shows it: in one line, or in some lines.
+---@param t table
+---@return string
+function M.printed(t) return M.value(t, "table", { depth = 3, entries = 20, bytes = 2000 }) end
+
 ---Returns the values of a chunk as text: one below the other; in JSON, as one array.
 ---@param mode? "table"|"lua"|"json"
 ---@param ... any
