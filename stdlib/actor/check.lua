@@ -128,6 +128,17 @@ function M.one_of(value, choices, name, fn)
     type(value) == "string" and spelling.suggestion(value, choices, "'", "'"))
 end
 
+---Raises unless `value` is an array of strings.
+---@param value any
+---@param name string
+---@param fn string
+function M.strings(value, name, fn)
+  M.arg(value, "table", name, fn)
+  for key, text in pairs(value) do
+    if type(key) ~= "number" or type(text) ~= "string" then wrong(name, fn, "an array of strings", type(key) ~= "number" and key or text) end
+  end
+end
+
 ---Checks a table of named options: `kinds` must contain each key of `options` and the type of its value. A kind ends in
 ---"?" for an optional value; "|" separates several types; "any" accepts every type.
 ---@param options any

@@ -225,7 +225,7 @@ end
 
 local csv_options = {
   delimiter = "string?", header = "boolean?", missing = "number?", dtype = "string?", skip = "number?", comment = "string?",
-  columns = "table?",
+  columns = "table?", na = "table?",
 }
 
 local function check_columns(columns)
@@ -243,9 +243,10 @@ end
 ---in `libsvm` and `lines`.
 ---@param path string plain or compressed
 ---@param options? {dtype?: "float32"|"float64", columns?: (integer|string)[], header?: boolean, delimiter?: string,
----  missing?: number, skip?: integer, comment?: string} `dtype` default "float32"; `columns`: the columns to read, by
+---  missing?: number, na?: string[], skip?: integer, comment?: string} `dtype` default "float32"; `columns`: the columns to read, by
 ---  number from 1 or by name, in that order (the other columns may hold any text); `header`: the first line has names;
 ---  `delimiter` default ",", " " for any blanks; `missing`: the value of empty fields, which are errors without it;
+---  `na`: texts such as "NA" of fields that count as missing, NaN without `missing`;
 ---  `skip`: lines before the header or the first row; `comment`: the first character of comments
 ---@return actor.Tensor values
 ---@return string[]|nil names of the read columns, with `header`
@@ -258,8 +259,10 @@ function M.csv(path, options)
   if options.comment and #comment ~= 1 then check.wrong("comment", fn, "one character", comment) end
   check.integer(skip, "skip", fn, 0, 2 ^ 53)
   if options.columns then check_columns(options.columns) end
+  local na = options.na or {}
+  check.strings(na, "na", fn)
   return c.csv(path, delimiter, options.header or false, options.missing, dtype_of(options, fn), skip, comment,
-    options.columns or {})
+    options.columns or {}, na)
 end
 
 ---Reads labelled rows in LIBSVM's format, with numbers as in `data.csv`. Raises if they exceed a node's share of

@@ -253,7 +253,7 @@ std::vector<CsvColumn> columns_at(lua_State* L, int index) {
   return columns;
 }
 
-/// csv(path, delimiter, header, missing or nil, dtype, skip, comment or "", columns) -> tensor, names or nil
+/// csv(path, delimiter, header, missing or nil, dtype, skip, comment or "", columns, na) -> tensor, names or nil
 int load_csv(lua_State* L) {
   const fs::path path = check_path(L, 1, "data.csv");
   CsvOptions options;
@@ -264,6 +264,7 @@ int load_csv(lua_State* L) {
   options.skip = static_cast<size_t>(check_integer(L, 6, "skip", "data.csv", 0, INT64_C(1) << 53));
   if (const auto comment = check_text(L, 7, "comment", "data.csv"); !comment.empty()) options.comment = comment[0];
   options.columns = columns_at(L, 8);
+  each_item(L, 9, [&](int /*i*/) { options.na.emplace_back(check_text(L, -1, "na", "data.csv")); });
   CsvTable table = need(L, read_csv(path, options));
   push_tensor(L, std::move(table.values));
   if (!options.header) return 1;

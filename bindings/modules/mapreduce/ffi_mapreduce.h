@@ -82,9 +82,11 @@ typedef struct ah_mr_csv {
   const char* const* names; /* of columns */
   const char* const* typed; /* columns with given kinds */
   const uint8_t* kinds;     /* their kinds: CsvKind */
+  const char* const* na;    /* texts of missing values */
   ah_mr_value missing;      /* bytes and size of an encoded value */
   uint32_t names_count;
   uint32_t kinds_count;
+  uint32_t na_count;
   uint32_t kind; /* of the other columns */
   uint32_t header;
   char separator;

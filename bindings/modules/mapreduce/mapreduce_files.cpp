@@ -120,6 +120,7 @@ CsvFormat csv_format(const ah_mr_csv& csv, bool whole) {
   }
   format.missing.assign(csv.missing.bytes, static_cast<size_t>(csv.missing.size));
   format.whole = whole;
+  format.na.assign(csv.na, csv.na + csv.na_count);
   return format;
 }
 

@@ -1,6 +1,7 @@
 #include "host/data/content/csv.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "host/data/content/text_number.hpp"
 
@@ -227,8 +228,9 @@ class CsvParser {
     AH_TRY(whole(column + 1));
     T value = 0;
     if (!chosen_.empty() && (column >= place_.size() || place_[column] == kNowhere)) return {};
-    if (field.empty() && options_.missing) {
-      value = static_cast<T>(*options_.missing);
+    const bool is_na = std::find(options_.na.begin(), options_.na.end(), field) != options_.na.end();
+    if (is_na || (field.empty() && options_.missing)) {
+      value = static_cast<T>(options_.missing.value_or(std::numeric_limits<double>::quiet_NaN()));
     } else if (const NumberFault fault = parse_number(field, value); fault != NumberFault::none) {
       if (field.empty()) return bad(column + 1, "empty field; the option `missing` gives such fields a value");
       const bool is_more = chosen_.empty() && fault != NumberFault::too_large;

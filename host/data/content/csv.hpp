@@ -28,6 +28,7 @@ struct CsvOptions {
   char delimiter = ',';
   bool header = false;                  // the first line holds names
   std::optional<double> missing = {};   // value of empty fields; without it an empty field is an error
+  std::vector<std::string> na = {};     // fields with these texts have the value `missing`, or NaN without it
   size_t skip = 0;                      // lines to skip before the header or the first row, regardless of their content
   char comment = '\0';                  // starts a comment up to the line end, outside of quotes; '\0': none
   std::vector<CsvColumn> columns = {};  // columns to read, in this order; empty: all. Other columns may hold any text

@@ -252,6 +252,11 @@ bool CsvTables::write(const std::vector<Field>& fields, std::string& out) {
 
 bool CsvTables::value(const Field& field, CsvKind kind, std::string& out) {
   const bool is_any = kind == CsvKind::any;
+  const bool is_na = !field.quoted && std::find(format_.na.begin(), format_.na.end(), field.text) != format_.na.end();
+  if (is_na) {
+    out += format_.missing;
+    return true;
+  }
   if (kind == CsvKind::text || (is_any && field.quoted)) {
     value_writer::text(out, field.text);
     return true;

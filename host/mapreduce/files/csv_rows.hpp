@@ -7,7 +7,7 @@
 // The value of a field, unless its column's kind decides otherwise (`any`):
 //
 //   in quotes                                a text
-//   empty                                    `missing`, or nil, which a table does not hold
+//   empty, or a text of `na`                 `missing`, or nil, which a table does not hold
 //   true, True, TRUE, false, ...             a boolean
 //   nan, NaN, inf, Inf, or a number and      a number; but a text where a double does not hold its digits (a long id)
 //   nothing else but blanks around it
@@ -32,6 +32,7 @@ struct CsvFormat {
   CsvKind kind = CsvKind::any;                         // of columns that `kinds` does not name
   std::vector<std::pair<std::string, CsvKind>> kinds;  // by name; by number, from 1, where columns have no names
   std::string missing;                                 // an encoded value (host/wire/value_bytes.hpp); empty: nil
+  std::vector<std::string> na;                         // unquoted fields with these texts count as empty
   bool whole = false;                                  // files are not cut: a part is a whole file
 };
 

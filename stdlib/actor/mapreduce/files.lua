@@ -100,7 +100,7 @@ end
 -- The CSV part of the options; nothing for another format.
 local function csv_of(options)
   if options.format ~= "csv" then
-    for _, name in ipairs({ "header", "missing", "multiline", "names", "separator", "types" }) do
+    for _, name in ipairs({ "header", "missing", "multiline", "na", "names", "separator", "types" }) do
       if options[name] ~= nil then check.fail("mapreduce.load: '%s' is for format = \"csv\"", name) end
     end
     return nil
@@ -108,9 +108,11 @@ local function csv_of(options)
   local separator, missing = options.separator or ",", options.missing
   if #separator ~= 1 or separator:find('["\r\n]') then check.wrong("separator", "mapreduce.load", "one character, no quote or line end", separator) end
   local types, kind = types_of(options.types)
+  check.strings(options.na or {}, "na", "mapreduce.load")
   return {
     header = options.header or false, names = check_names(options.names or {}), separator = separator, types = types, type = kind,
     missing = missing ~= nil and codec.encode(missing) or "", multiline = options.multiline or false,
+    na = options.na or {},
   }
 end
 
@@ -120,6 +122,7 @@ local read_options = { on_error = "string?", timeout = "number?", ca_file = "str
 local load_options = {
   on_error = "string?", timeout = "number?", ca_file = "string?", format = "string?", header = "boolean?", names = "table?",
   separator = "string?", types = "string|table?", missing = "number|string|boolean?", multiline = "boolean?",
+  na = "table?",
 }
 
 -- `make` turns files into splits. `csv`: how to read rows from them, for CSV.
@@ -155,6 +158,7 @@ end
 ---@field types? string|table<string|integer, string> of CSV: "any" (default), "text", "number" or "boolean" for all
 ---columns, or by a column's name or number; a field in a "number" or "boolean" column that does not parse is an error
 ---@field missing? number|string|boolean of CSV: the value of empty fields, default nil
+---@field na? string[] of CSV: texts of fields that count as empty, such as "NA"; not of quoted fields
 ---@field multiline? boolean of CSV: fields in quotes may have several lines, so each file is read in one piece
 
 ---Makes a dataset of files. The lines of files and URLs, without their ends, are its rows. A byte order mark at the

@@ -20,10 +20,11 @@ local csv_kinds = enum("AH_CSV_KIND", "any text number boolean")
 local function csv_of(csv)
   local names, typed, kinds = csv.names, {}, {}
   for i, column in ipairs(csv.types) do typed[i], kinds[i] = column[1], csv_kinds[column[2]] end
-  local anchors = { ffi.new("const char*[?]", #names, names), ffi.new("const char*[?]", #typed, typed), ffi.new("uint8_t[?]", #kinds, kinds) }
+  local anchors = { ffi.new("const char*[?]", #names, names), ffi.new("const char*[?]", #typed, typed), ffi.new("uint8_t[?]", #kinds, kinds),
+    ffi.new("const char*[?]", #csv.na, csv.na) }
   return ffi.new("ah_mr_csv", {
     names = anchors[1], typed = anchors[2], kinds = anchors[3], names_count = #names, kinds_count = #typed, kind = csv_kinds[csv.type],
-    header = csv.header and 1 or 0, separator = csv.separator:byte(), missing = { bytes = csv.missing, size = #csv.missing },
+    na = anchors[4], na_count = #csv.na, header = csv.header and 1 or 0, separator = csv.separator:byte(), missing = { bytes = csv.missing, size = #csv.missing },
   }), anchors
 end
 
