@@ -14,7 +14,8 @@ local adding -- additions of the present task, by number
 ---@field private number integer
 ---@field private sum any
 ---@field private combine fun(a: any, b: any): any
-local Accumulator = check.class("accumulator:")
+---@field private unit? number of a counter: the addition of `add()`
+local Accumulator = check.class("accumulator:", "unit")
 
 local function plus(a, b) return a + b end
 
@@ -34,11 +35,29 @@ function M.new(zero, combine)
   return new
 end
 
+---Makes a counter: an accumulator of numbers that begins with 0, and whose `add()` adds 1. A function of an operation
+---counts with it what it cannot count in a captured variable, because every task has its own copy of that variable.
+---
+---     local bad = mr.counter()
+---     local rows = mr.load("*.txt"):filter(function(line)
+---       if not tonumber(line) then bad:add() end
+---       return tonumber(line)
+---     end):count()
+---     print(rows, bad:value())
+---@return actor.mapreduce.Accumulator
+function M.counter()
+  local counter = M.new(0)
+  counter.unit = 1
+  return counter
+end
+
 ---Adds `x` to the sum. For functions of operations.
----@param x any
+---@param x? any of a counter a number, default 1
 function Accumulator:add(x)
   if not adding then check.fail("accumulators are added to by functions of operations, while an action runs") end
+  if x == nil then x = self.unit end
   if x == nil then check.wrong("x", "accumulator:add", "a value", x) end
+  if self.unit and type(x) ~= "number" then check.wrong("x", "counter:add", "a number", x) end
   local before = adding[self.number]
   if before == nil then adding[self.number] = x else adding[self.number] = self.combine(before, x) end
 end

@@ -313,12 +313,24 @@ local parts = {
   as_pair = as_pair, as_value = values.as_value, one = values.one, length = values.length,
 }
 
+local function results_or_error(row, fine, ...)
+  if fine then return ... end
+  return { error = tostring((...)), row = row }
+end
+
+-- The function of an operation; with the option `on_error` one that returns errors instead of raising them.
+local function function_of(op)
+  local fn = op.fn
+  if op.on_error ~= "keep" then return fn end
+  return function(a, b) return results_or_error(values.as_value(a, b), pcall(fn, a, b)) end
+end
+
 -- Makes one of the chunks above.
 local function make(chunk, ops, put, combine, labels, state, iterate)
   local locals, begin, fs, texts = {}, {}, {}, {}
   for i, op in ipairs(ops) do
     locals[i] = ("local f%d = fs[%d]"):format(i, i)
-    fs[i] = op.fn
+    fs[i] = function_of(op)
     if op.op == "flatmap" or op.op == "map_partition" or op.op == "flatmap_values" then
       local change = op.op ~= "flatmap_values" and changes_case(ops, i) or 0
       locals[i] = locals[i] .. (" local m%d = new_matches(%d)"):format(i, change)

@@ -17,10 +17,11 @@ local node = require("actor.c.node")
 ---@field plan? fun(planner: actor.mapreduce.Planner, dataset: actor.mapreduce.Dataset): actor.mapreduce.Stage set for
 ---wide operations
 ---@field keyed? boolean the pairs are partitioned by the hash of their key
+---@field on_error? "keep" of map and map_values: a row whose function raises becomes a table with the error
 ---@field storage? "memory"|"disk" where the rows are stored (persist.lua)
 ---@field stage? actor.mapreduce.Stage the stage that made the stored rows
 ---@field hold? userdata keeps the stored rows (releases.lua)
-local Dataset = check.class("dataset:", "partitions", "storage")
+local Dataset = check.class("dataset:", "on_error", "partitions", "storage")
 
 function Dataset:__tostring()
   return ("dataset %d (%s, %s)"):format(self.id, self.op, self.where)
@@ -61,8 +62,24 @@ local function narrow(op)
   end
 end
 
----Replaces each row by the results of `fn(row)`; two results are a pair. A function gets a pair as two arguments.
-Dataset.map = narrow("map") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
+-- The same with the option `on_error`. An operation that retains errors needs Lua, so it has no native twin.
+local function may_keep_errors(op)
+  local plain = narrow(op)
+  return function(self, fn, options)
+    local made = plain(self, fn)
+    options = check.optional_options(options, { on_error = "string?" }, "mapreduce." .. op)
+    check.one_of(options.on_error or "fail", { "fail", "keep" }, "on_error", "mapreduce." .. op)
+    if options.on_error == "keep" then made.on_error, made.signature, made.native = "keep", "keep", nil end
+    return made
+  end
+end
+
+---Replaces each row by the results of `fn(row)`; two results are a pair. A function gets a pair as two arguments. An
+---error of `fn` fails the job; with `on_error = "keep"` the row becomes `{ error = message, row = row }`, so that a
+---search over settings survives a failing trial.
+---
+---     local results = mr.parallelize(settings):map(trial, { on_error = "keep" }):collect()
+Dataset.map = may_keep_errors("map") ---@type fun(self: actor.mapreduce.Dataset, fn: function, options?: {on_error?: "fail"|"keep"}): actor.mapreduce.Dataset
 
 ---Keeps the rows for which `fn(row)` returns a true value.
 Dataset.filter = narrow("filter") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
@@ -76,8 +93,9 @@ Dataset.flat_map = Dataset.flatmap
 Dataset.map_partition = narrow("map_partition") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 Dataset.map_partitions = Dataset.map_partition
 
----Replaces the value of each pair by `fn(value)`. Keys, and so the partitioning, do not change.
-Dataset.map_values = narrow("map_values") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
+---Replaces the value of each pair by `fn(value)`. Keys, and so the partitioning, do not change. With
+---`on_error = "keep"` the value of a pair whose function raises becomes `{ error = message, row = value }`.
+Dataset.map_values = may_keep_errors("map_values") ---@type fun(self: actor.mapreduce.Dataset, fn: function, options?: {on_error?: "fail"|"keep"}): actor.mapreduce.Dataset
 
 ---Replaces each pair by any number of pairs with the same key: `fn(value)` returns values as flatmap's `fn` returns
 ---rows.

@@ -33,7 +33,8 @@ M.load, M.whole_files = files.load, files.whole_files
 M.parallelize, M.range, M.generate = sources.parallelize, sources.range, sources.generate
 M.words, M.one, M.sum, M.min, M.max = natives.words, natives.one, natives.sum, natives.min, natives.max
 M.count, M.identity = natives.count, natives.identity
-M.accumulator, M.broadcast, M.get_value = accumulators.new, broadcasts.new, broadcasts.get_value
+M.accumulator, M.counter = accumulators.new, accumulators.counter
+M.broadcast, M.get_value = broadcasts.new, broadcasts.get_value
 
 ---Returns the ids of the live workers, in order of ranks.
 ---@return integer[]
