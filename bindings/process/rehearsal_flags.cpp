@@ -118,6 +118,7 @@ Status RehearsalFlags::take(RunOptions& out) const {
       {"--dashboard", out.dashboard, kPage},
       {"--metrics", out.metrics, kPage},
       {"--record FILE.jsonl", out.records_states(), kPage},
+      {"--record DIR/", out.records_events(), kPage},
       {"--token-file", !out.token_file.empty(), kNetwork},
       {"--tls-cert", !out.tls_cert.empty(), kNetwork},
       {"--tls-key", !out.tls_key.empty(), kNetwork},

@@ -97,8 +97,9 @@ Status take_words(const RawFlags& raw, RunOptions& out) {
   parse_log_level(raw.log_level, out.log_level);
   out.log_json = raw.log_format == "json";
   out.print_all = raw.print == "all";
-  if (!out.record.empty() && !out.records_steps() && !out.records_spans() && !out.records_states()) {
-    return bad_flag("record", out.record, "a name that ends in .csv, .json or .jsonl");
+  const bool known_record = out.records_steps() || out.records_spans() || out.records_states() || out.records_events();
+  if (!out.record.empty() && !known_record) {
+    return bad_flag("record", out.record, "a name that ends in .csv, .json or .jsonl, or a folder that ends in /");
   }
   out.progress = !raw.no_progress;
   if (!out.resample.empty()) {
@@ -183,9 +184,10 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
       ->type_name("N");
   app.add_option("--inject", out.inject_text, "straggler=SHARE:FACTORx,delay=DIST: heterogeneity for experiments")
       ->type_name("SPEC");
-  app.add_option("--record", out.record,
-                 "on the coordinator; FILE.csv: every step; FILE.json: each node's activities, for chrome://tracing or "
-                 "Perfetto; FILE.jsonl: a state each second")
+  app.add_option(
+         "--record", out.record,
+         "on the coordinator; FILE.csv: every step; FILE.json: each node's activities, for chrome://tracing or "
+         "Perfetto; FILE.jsonl: a state each second; DIR/: the values of actor.report and the steps, for TensorBoard")
       ->type_name("FILE");
 }
 

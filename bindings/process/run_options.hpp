@@ -73,10 +73,11 @@ struct RunOptions {
   std::string tls_cert, tls_key, tls_ca;
   bool insecure = false;
 
-  /// The contents of --record: completed steps, activities of each node, or the state each second.
+  /// The contents of --record: completed steps, activities of each node, the state each second, or series of numbers.
   bool records_steps() const { return record.ends_with(".csv"); }
   bool records_spans() const { return record.ends_with(".json"); }
   bool records_states() const { return record.ends_with(".jsonl"); }
+  bool records_events() const { return record.ends_with("/"); }
   /// The given flags that apply to the whole run: name -> value.
   std::map<std::string, std::string> shared_settings() const;
   /// Replaces these settings by the coordinator's.

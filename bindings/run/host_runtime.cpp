@@ -287,7 +287,7 @@ void HostRuntime::start_services(bool is_coordinator) {
 /// --record: opens the trace on the coordinator, which receives the nodes' reports. Opens it only once this host is the
 /// coordinator: another host with the same command must not touch the file.
 Status HostRuntime::open_trace() {
-  if (options_.record.empty() || options_.records_states()) return {};
+  if (!options_.records_steps() && !options_.records_spans()) return {};
   if (options_.records_spans()) {
     AH_LET(auto chrome, ChromeTrace::open(options_.record, *log_, clock_.now()));
     run_.cluster->record(std::move(chrome));
@@ -305,14 +305,15 @@ Status HostRuntime::open_trace() {
   return {};
 }
 
-/// --dashboard, --metrics and --record FILE.jsonl. They run on the coordinator, which has the state of the run.
+/// --dashboard, --metrics, --record FILE.jsonl and --record DIR/. They run on the coordinator, which has the state of
+/// the run.
 Status HostRuntime::open_page() {
   if (!PageHost::wanted(options_) || place_.child) return {};
   if (!run_.cluster->is_coordinator()) {
     if (options_.dashboard || options_.metrics) log_->info("", "the page of this run is on its coordinator");
     return {};
   }
-  AH_LET(page_, PageHost::open(options_, *run_.cluster, clock_, *log_));
+  AH_LET(page_, PageHost::open(options_, job_.name(), *run_.cluster, clock_, *log_));
   return {};
 }
 

@@ -66,11 +66,11 @@ PageHost::~PageHost() {
 }
 
 bool PageHost::wanted(const RunOptions& options) {
-  return options.dashboard || options.metrics || options.records_states();
+  return options.dashboard || options.metrics || options.records_states() || options.records_events();
 }
 
-Result<std::unique_ptr<PageHost>> PageHost::open(const RunOptions& options, Cluster& cluster, const Clock& clock,
-                                                 Log& log) {
+Result<std::unique_ptr<PageHost>> PageHost::open(const RunOptions& options, const std::string& job, Cluster& cluster,
+                                                 const Clock& clock, Log& log) {
   std::unique_ptr<PageHost> host(new PageHost(cluster));
   std::vector<Watcher*> watchers;
   if (options.dashboard || options.metrics) {
@@ -92,6 +92,10 @@ Result<std::unique_ptr<PageHost>> PageHost::open(const RunOptions& options, Clus
     AH_LET(host->recorder_, StateRecorder::open(options.record, log));
     watchers.push_back(host->recorder_.get());
   }
+  if (options.records_events()) {
+    AH_LET(host->events_, EventRecorder::open(options.record, job, log));
+    watchers.push_back(host->events_.get());
+  }
   host->poller_ = std::make_unique<StatePoller>(*host->source_, clock, log, std::move(watchers));
   if (host->server_) host->server_->on_wanted([poller = host->poller_.get()] { poller->wake(); });
   return host;
@@ -100,6 +104,7 @@ Result<std::unique_ptr<PageHost>> PageHost::open(const RunOptions& options, Clus
 void PageHost::finish(const EndMessage& end) {
   const StatePtr last = poller_->finish(kLastStateSeconds);
   if (recorder_) recorder_->last(last);
+  if (events_) events_->last(last);
   if (server_) server_->finish(last, end.ok ? "done" : first_line(end.message));
   poller_->stop();
 }

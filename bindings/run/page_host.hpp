@@ -1,7 +1,7 @@
 #pragma once
 // A process's sections of the state for observers (add_sections); and PageHost, which serves the observers of a run on
-// its coordinator: the page, /metrics and the recorder of states, over the cluster's state. HostRuntime makes a
-// PageHost if a flag requests one of them, and destroys it before the cluster.
+// its coordinator: the page, /metrics and the recorders of states and series, over the cluster's state. HostRuntime
+// makes a PageHost if a flag requests one of them, and destroys it before the cluster.
 
 #include <memory>
 #include <string>
@@ -10,6 +10,7 @@
 #include "bindings/process/run_options.hpp"
 #include "host/cluster/cluster.hpp"
 #include "host/page/page_server.hpp"
+#include "host/page/tensorboard.hpp"
 
 namespace actorhost {
 
@@ -22,9 +23,9 @@ class PageHost {
  public:
   /// Whether a flag requests it.
   static bool wanted(const RunOptions& options);
-  /// Listens, opens the file, and logs the page's address. Errors name the flag.
-  static Result<std::unique_ptr<PageHost>> open(const RunOptions& options, Cluster& cluster, const Clock& clock,
-                                                Log& log);
+  /// Listens, opens the file or folder of --record, and logs the page's address. Errors name the flag.
+  static Result<std::unique_ptr<PageHost>> open(const RunOptions& options, const std::string& job, Cluster& cluster,
+                                                const Clock& clock, Log& log);
   ~PageHost();
 
   /// Records the last state of the ended run and notifies the viewers. Call it while the cluster can still report its
@@ -37,6 +38,7 @@ class PageHost {
   std::unique_ptr<StateSource> source_;
   std::unique_ptr<PageServer> server_;
   std::unique_ptr<StateRecorder> recorder_;
+  std::unique_ptr<EventRecorder> events_;
   std::unique_ptr<StatePoller> poller_;  // destroyed first, because it calls the others
 };
 

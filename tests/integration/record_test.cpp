@@ -219,8 +219,35 @@ TEST_CASE("a file's extension selects the kind of trace, and an unknown extensio
   const Folder folder;
   const std::string file = GENERATE(as<std::string>(), "trace.txt", "trace", "trace.CSV");
   const Ended run(folder.run({"-n", "1", "--record", file, "jobs/record.lua", "job"}), 2);
-  CHECK_THAT(run.err, Contains("--record wants a name that ends in .csv, .json or .jsonl, got '" + file + "'"));
+  CHECK_THAT(run.err,
+             Contains("--record wants a name that ends in .csv, .json or .jsonl, or a folder that ends in /, got '" +
+                      file + "'"));
   CHECK(!std::filesystem::exists(folder.path() / file));
+}
+
+TEST_CASE("a folder receives a new run for TensorBoard at each start, with a file for each node") {
+  const Folder folder;
+  folder.write("report.lua", R"(
+    local actor = require "actor"
+    for step = 1, 3 do actor.report("loss", 1 / step, step) end
+  )");
+  for (int start = 0; start < 2; ++start) {
+    const Ended run(folder.run({"-n", "2", "--record", "runs/", "report.lua"}), 0);
+  }
+  size_t files = 0;
+  std::set<std::filesystem::path> runs;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path() / "runs")) {
+    if (!entry.is_regular_file()) continue;
+    ++files;
+    const std::string node = entry.path().parent_path().filename();
+    CHECK((node == "worker 0" || node == "worker 1"));
+    runs.insert(entry.path().parent_path().parent_path());
+    const std::string bytes = read_text(entry.path());
+    CHECK_THAT(bytes, Contains("brain.Event:2"));
+    CHECK(count_of(bytes, "loss") == 3);
+  }
+  CHECK(files == 4);
+  CHECK(runs.size() == 2);
 }
 
 TEST_CASE("a full disk ends the recording but not the run") {

@@ -83,7 +83,7 @@ local function check_honoured(run, flags)
     refuse(checkpoint, "no worker has all keys; save the values of peer.get with actor.checkpoint, and set checkpoint = false")
   end
   if flags.record then
-    refuse("--record " .. flags.record, "no worker knows the steps of all workers; FILE.json and FILE.jsonl work")
+    refuse("--record " .. flags.record, "no worker knows the steps of all workers; FILE.json, FILE.jsonl and DIR/ work")
   end
 end
 
