@@ -173,6 +173,8 @@ typedef struct ah_mapreduce_api {
   int32_t (*set_slot)(ah_mr_streams* streams, ah_mr_sink* sink, ah_mr_slot* slot, const ah_mr_value* value);
   void (*get_slot)(const ah_mr_slot* slot, ah_mr_value* value);
   /* The rows of `source` after a native operation: "words", "lower", "upper", "one", "tonumber", ... */
+  /* The array of a tuple as an encoded value, valid until the next call on this thread. */
+  int32_t (*array_of)(ah_mr_streams* streams, const ah_mr_value* tuple, ah_mr_value* array);
   ah_mr_source* (*through)(ah_mr_streams* streams, ah_mr_source* source, const char* native);
   /* Puts all rows of `source` into `sink`. */
   int32_t (*pour)(ah_mr_streams* streams, ah_mr_sink* sink, ah_mr_source* source);

@@ -8,6 +8,7 @@
 #include "host/base/out_of_memory.hpp"
 #include "host/mapreduce/rows/pair_rows.hpp"
 #include "host/mapreduce/rows/sampler.hpp"
+#include "host/mapreduce/rows/tuple_key.hpp"
 #include "host/mapreduce/tasks/native_ops.hpp"
 
 namespace actorhost {
@@ -167,6 +168,12 @@ int32_t set_slot(ah_mr_streams* streams, ah_mr_sink* sink, ah_mr_slot* at, const
   if (table.set_value(*reinterpret_cast<CombineSlot*>(at), *reinterpret_cast<const RowValue*>(value))) return 0;
   streams->fail(table.status().error());
   return -1;
+}
+
+int32_t tuple_array(ah_mr_streams* /*streams*/, const ah_mr_value* tuple, ah_mr_value* array) {
+  static thread_local std::string bytes;
+  *reinterpret_cast<RowValue*>(array) = array_of(*reinterpret_cast<const RowValue*>(tuple), bytes);
+  return 0;
 }
 
 void get_slot(const ah_mr_slot* at, ah_mr_value* value) {
@@ -338,8 +345,9 @@ constexpr ah_mapreduce_api kFunctions = {
     nullptr, reporting<mapreduce_files::split>, reporting<range>, reporting<needed>, reporting<results>,
     reporting<results_of>, reporting<buffer>, reporting<buffer_rows>, batch, count_rows, reporting<next>,
     reporting<rows>, reporting<buckets>, reporting<put_row>, reporting<combine>, reporting<take_value>,
-    reporting<locate>, reporting<set_slot>, get_slot, reporting<through>, reporting<pour>, reporting<combined>, match,
-    draw, reporting<sample>, reporting<mapreduce_files::part>, reporting<mapreduce_files::finish_part>,
+    reporting<locate>, reporting<set_slot>, get_slot, reporting<tuple_array>, reporting<through>, reporting<pour>,
+    reporting<combined>, match, draw, reporting<sample>, reporting<mapreduce_files::part>,
+    reporting<mapreduce_files::finish_part>,
     // Wide operations.
     reporting<mapreduce_wide::needed_of>, reporting<mapreduce_wide::keyed>, reporting<mapreduce_wide::placed>,
     reporting<mapreduce_wide::into>, reporting<mapreduce_wide::sampled>, reporting<mapreduce_wide::splitters>,

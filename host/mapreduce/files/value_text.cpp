@@ -10,6 +10,7 @@
 #include "host/data/content/text_number.hpp"
 #include "host/mapreduce/files/csv_rows.hpp"
 #include "host/mapreduce/rows/plain_value.hpp"
+#include "host/mapreduce/rows/tuple_key.hpp"
 #include "host/wire/carried_value.hpp"
 
 namespace actorhost {
@@ -238,7 +239,8 @@ Status append_text(std::string& out, const RowValue& value) {
     case RowTag::yes: out += "true"; return {};
     case RowTag::number: append_number(out, value.number); return {};
     case RowTag::text: out += value.text(); return {};
-    case RowTag::value: return append_json(out, value);
+    case RowTag::value:
+    case RowTag::tuple: return append_json(out, value);
   }
   return damaged();
 }
@@ -255,6 +257,10 @@ Status append_json(std::string& out, const RowValue& value) {
       Encoded encoded(value.text());
       AH_TRY(encoded.json(out));
       return encoded.finish();
+    }
+    case RowTag::tuple: {
+      std::string bytes;
+      return append_json(out, array_of(value, bytes));
     }
     default: return append_text(out, value);
   }
@@ -275,6 +281,10 @@ Status field_text(Encoded& encoded, std::string& text, bool& is_text) {
 
 Status append_csv(std::string& out, const RowValue& value, char separator, bool& first, bool spread) {
   std::string text;
+  if (value.kind() == RowTag::tuple) {
+    std::string bytes;
+    return append_csv(out, array_of(value, bytes), separator, first, spread);
+  }
   const auto field = [&](const RowValue& one) -> Status {
     const bool is_text = one.kind() == RowTag::text;
     text.clear();

@@ -10,8 +10,8 @@
 
 namespace actorhost {
 
-/// The tag of a whole row as a key (KeyOf::row). Other keys have RowTag::no .. RowTag::text.
-inline constexpr uint8_t kRowKey = 6;
+/// The tag of a whole row as a key (KeyOf::row). Other keys have RowTag::no .. RowTag::text, or RowTag::tuple.
+inline constexpr uint8_t kRowKey = 7;
 
 /// Precedes the bytes of a value in the table's arena.
 struct CombineValueHead {
@@ -40,9 +40,7 @@ struct CombineSlot {
     std::memcpy(&size, value - sizeof size, sizeof size);
     return size;
   }
-  bool value_is_bytes() const noexcept {
-    return tag == static_cast<uint8_t>(RowTag::text) || tag == static_cast<uint8_t>(RowTag::value);
-  }
+  bool value_is_bytes() const noexcept { return is_bytes(static_cast<RowTag>(tag)); }
 };
 static_assert(sizeof(CombineSlot) == 32);
 static_assert(offsetof(CombineSlot, number) == 8 && offsetof(CombineSlot, key_size) == 24);

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "host/mapreduce/rows/tuple_key.hpp"
 #include "host/wire/carried_value.hpp"
 #include "host/wire/value_bytes.hpp"
 
@@ -37,12 +38,17 @@ std::string describe(const RowValue& value) {
       return text + (value.size > kShown ? "'..." : "'");
     }
     case RowTag::value: return describe_encoded(value.text());
+    case RowTag::tuple: return "a tuple";
   }
   return "a broken row";
 }
 
 Error not_a_key(const RowValue& value) {
-  std::string message = "a key must be a text, a number or a boolean, not " + describe(value);
+  std::string message = "a key must be a text, a number, a boolean or an array of these, not " + describe(value);
+  std::string tuple;
+  if (message.ends_with("a table")) {
+    if (const char* fault = encode_tuple(value.text(), tuple)) message += std::string(": ") + fault;
+  }
   if (message.ends_with("integer")) message += " (tonumber() or tostring() makes a key of it)";
   return {Code::bad_argument, message};
 }

@@ -21,10 +21,11 @@ enum class KeyOf : uint8_t { first, row };
 
 inline uint64_t text_hash(std::string_view text) noexcept { return XXH3_64bits(text.data(), text.size()); }
 
-/// Hashes a boolean, number or text.
+/// Hashes a boolean, number, text or tuple.
 inline uint64_t key_hash(const RowValue& key) noexcept {
   if (key.kind() == RowTag::text) [[likely]]
     return text_hash(key.text());
+  if (key.kind() == RowTag::tuple) return XXH3_64bits_withSeed(key.bytes, key.size, key.tag);
   const double number = canonical(key.number);
   return XXH3_64bits_withSeed(&number, sizeof number, key.tag);
 }
@@ -41,8 +42,8 @@ inline uint32_t bucket_of(uint64_t hash, uint32_t buckets) noexcept {
   return static_cast<uint32_t>((Wide{hash} * buckets) >> 64);
 }
 
-/// Whether a value can be a key: not nil, not a table.
-inline bool is_key(const RowValue& value) noexcept { return value.tag - 1 < 4; }
+/// Whether a value can be a key: not nil, not a table. Of an array of such values, the tuple can (tuple_key.hpp).
+inline bool is_key(const RowValue& value) noexcept { return value.tag - 1 < 4 || value.kind() == RowTag::tuple; }
 
 /// Describes a value for errors: "text 'x'", "number 3", "nil". Cuts long texts.
 std::string describe(const RowValue& value);
@@ -61,7 +62,8 @@ inline size_t written_size(const RowValue& value) noexcept {
   switch (value.kind()) {
     case RowTag::number: return 1 + sizeof value.number;
     case RowTag::text:
-    case RowTag::value: {
+    case RowTag::value:
+    case RowTag::tuple: {
       size_t size = 2 + value.size;
       for (uint64_t left = value.size >> 7; left != 0; left >>= 7) ++size;
       return size;
@@ -78,7 +80,7 @@ inline char* write_value(char* at, const RowValue& value, bool pair) noexcept {
     std::memcpy(at, &number, sizeof number);
     return at + sizeof number;
   }
-  if (value.kind() != RowTag::text && value.kind() != RowTag::value) return at;
+  if (!is_bytes(value.kind())) return at;
   uint64_t left = value.size;
   for (; left >= 128; left >>= 7) *at++ = static_cast<char>((left & 127) | 128);
   *at++ = static_cast<char>(left);

@@ -42,6 +42,22 @@ class KeysOrValues final : public Pairs {
   bool second_;
 };
 
+/// Reads a table with elements, and without tables in it, as a value: the array of a tuple.
+bool read_flat(ValueReader& in, RowValue& value) noexcept {
+  const char* const begin = in.at();
+  TableHead head;
+  if (!in.table(head) || head.items + head.pairs == 0) return false;
+  for (uint64_t left = head.items + uint64_t{2} * head.pairs; left > 0; --left) {
+    RowValue inner;
+    if (!read_plain(in, inner)) return false;
+  }
+  value = RowValue();
+  value.tag = static_cast<uint32_t>(RowTag::value);
+  value.bytes = begin;
+  value.size = static_cast<size_t>(in.at() - begin);
+  return true;
+}
+
 }  // namespace
 
 bool split_pair(const RowValue& table, RowValue& first, RowValue& second) noexcept {
@@ -50,7 +66,9 @@ bool split_pair(const RowValue& table, RowValue& first, RowValue& second) noexce
   TableHead head;
   if (!in.table(head) || head.tag != value_tag::kItems || head.items != 2) return false;
   RowValue a;
-  if (!read_plain(in, a) || in.left() == 0 || in.tag() == value_tag::kTensor) return false;
+  if (!(value_tag::is_table(in.tag()) ? read_flat(in, a) : read_plain(in, a)) || in.left() == 0 ||
+      in.tag() == value_tag::kTensor)
+    return false;
   ValueReader rest = in;
   RowValue b;
   if (!read_plain(rest, b)) {

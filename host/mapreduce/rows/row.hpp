@@ -11,7 +11,10 @@
 
 namespace actorhost {
 
-enum class RowTag : uint8_t { nil = 0, no = 1, yes = 2, number = 3, text = 4, value = 5 };
+enum class RowTag : uint8_t { nil = 0, no = 1, yes = 2, number = 3, text = 4, value = 5, tuple = 6 };
+
+/// Whether a value of this kind is bytes after a length.
+constexpr bool is_bytes(RowTag tag) noexcept { return tag >= RowTag::text; }
 
 inline constexpr uint8_t kPairBit = 0x80;
 
@@ -21,7 +24,7 @@ struct RowValue {
   uint32_t tag = 0;  // RowTag
   uint32_t spare = 0;
   double number = 0;            // of number; 0 and 1 of false and true
-  const char* bytes = nullptr;  // of text and value: the payload after the length
+  const char* bytes = nullptr;  // of text, value and tuple: the payload after the length
   uint64_t size = 0;
 
   RowTag kind() const noexcept { return static_cast<RowTag>(tag); }
@@ -47,7 +50,7 @@ class RowWriter {
     std::memcpy(bytes + 1, &number, sizeof number);
     out_.append(bytes, sizeof bytes);
   }
-  /// Text, or an encoded value.
+  /// Text, an encoded value, or a tuple.
   void bytes(RowTag tag, std::string_view bytes, bool pair = false) {
     char head[11] = {tag_byte(tag, pair)};
     size_t size = 1;
@@ -62,7 +65,8 @@ class RowWriter {
     switch (value.kind()) {
       case RowTag::number: return number(value.number, pair);
       case RowTag::text:
-      case RowTag::value: return bytes(value.kind(), value.text(), pair);
+      case RowTag::value:
+      case RowTag::tuple: return bytes(value.kind(), value.text(), pair);
       default: return plain(value.kind(), pair);
     }
   }
@@ -123,6 +127,7 @@ class RowReader {
         return true;
       case RowTag::text:
       case RowTag::value:
+      case RowTag::tuple:
         if (!read_size(value.size) || value.size > left()) return ok_ = false;
         value.bytes = at_;
         at_ += value.size;

@@ -3,7 +3,7 @@
 namespace actorhost {
 
 bool KeyKinds::takes_first(const RowValue& key, uint8_t kind) noexcept {
-  if (kind == 0 || kind > static_cast<uint8_t>(RowTag::text)) return false;
+  if (!is_key(key)) return false;
   if (order_ == SortOrder::hash) return is_key(key);
   if (any_) return false;
   any_ = true;
@@ -13,7 +13,7 @@ bool KeyKinds::takes_first(const RowValue& key, uint8_t kind) noexcept {
 }
 
 Error KeyKinds::refused(const RowValue& key) const {
-  const bool comparable = key.kind() != RowTag::nil && key.kind() != RowTag::value;
+  const bool comparable = is_key(key);
   if (!comparable || order_ == SortOrder::hash || !any_) return not_a_key(key);
   return {Code::bad_argument, "cannot compare " + describe(key) + " with " + first_};
 }

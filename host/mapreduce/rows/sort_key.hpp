@@ -1,6 +1,7 @@
 #pragma once
-// The order of keys: numbers by value (NaN is the greatest), texts by their bytes, false before true. Keys of different
-// kinds cannot be compared. A rank is 64 bits in that order, which nearly always decide.
+// The order of keys: numbers by value (NaN is the greatest), texts by their bytes, false before true, tuples by their
+// elements (tuple_key.hpp). Keys of different kinds cannot be compared. A rank is 64 bits in that order, which nearly
+// always decide.
 
 #include <bit>
 #include <cstdint>
@@ -38,7 +39,7 @@ inline uint64_t number_rank(double number) noexcept {
 /// The rank in ascending order, for keys of any kind except nil and tables. Different ranks have the order of their
 /// keys.
 inline uint64_t key_rank(const RowValue& key) noexcept {
-  if (key.kind() == RowTag::text) return text_rank(key.text());
+  if (is_bytes(key.kind())) return text_rank(key.text());
   return key.kind() == RowTag::number ? number_rank(key.number) : static_cast<uint64_t>(key.number);
 }
 
@@ -51,7 +52,7 @@ inline uint64_t key_rank(const RowValue& key, SortOrder order) noexcept {
 inline int compare_ties(const RowValue& a, const RowValue& b, SortOrder order) noexcept {
   const auto sign = [](auto x, auto y) { return (x > y) - (x < y); };
   if (order == SortOrder::hash && a.tag != b.tag) return sign(a.tag, b.tag);
-  if (a.kind() != RowTag::text) return order == SortOrder::hash ? sign(a.number, b.number) : 0;
+  if (!is_bytes(a.kind())) return order == SortOrder::hash ? sign(a.number, b.number) : 0;
   const int compared = a.text().compare(b.text());
   return order == SortOrder::descending ? sign(0, compared) : sign(compared, 0);
 }

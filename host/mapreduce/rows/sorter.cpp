@@ -117,10 +117,16 @@ Status RowSorter::take(RowBlock block) {
   }
   RowReader reader(bytes);
   RowReader::Row row;
+  const size_t before = entries.size();
   while (reader.next(row)) {
+    if (row.first.kind() == RowTag::value) [[unlikely]] {
+      rows_ -= entries.size() - before;
+      entries.resize(before);
+      return take_tables(block);
+    }
     if (!kinds_.takes(row.first)) [[unlikely]]
       return kinds_.refused(row.first);
-    texts_ = texts_ || row.first.kind() == RowTag::text;
+    texts_ = texts_ || is_bytes(row.first.kind());
     entries.push_back({key_rank(row.first, options_.order), base + static_cast<uint64_t>(row.begin - bytes.data())});
     ++rows_;
   }
@@ -130,6 +136,21 @@ Status RowSorter::take(RowBlock block) {
   sorted_->blocks_.push_back(std::move(block));
   count_memory();
   return {};
+}
+
+/// Takes the rows of a block with tables among the keys.
+Status RowSorter::take_tables(const RowBlock& block) {
+  RowReader reader(block.bytes.view());
+  RowReader::Row row;
+  std::string bytes;
+  while (reader.next(row)) {
+    const RowValue& key = tuple_(row.first);
+    if (!is_key(key)) return kinds_.refused(row.first);
+    RowWriter(bytes).value(key, row.pair);
+    if (row.pair) RowWriter(bytes).value(row.second);
+  }
+  if (!reader.ok()) return Error{Code::bad_data, "a block of rows is broken"};
+  return take({Blob::copy_of(bytes.data(), bytes.size()), block.rows});
 }
 
 bool RowSorter::write(const RowValue& first, const RowValue* second) {
@@ -144,8 +165,9 @@ bool RowSorter::write(const RowValue& first, const RowValue* second) {
 
 Status RowSorter::put(const RowValue& first, const RowValue* second) {
   if (!status_.ok()) return status_;
-  if (!kinds_.takes(first)) return status_ = kinds_.refused(first);  // checked now, while the caller knows the row
-  if (!write(first, second)) status_ = open_.status();
+  const RowValue& key = tuple_(first);
+  if (!kinds_.takes(key)) return status_ = kinds_.refused(key);  // checked now, while the caller knows the row
+  if (!write(key, second)) status_ = open_.status();
   return status_;
 }
 

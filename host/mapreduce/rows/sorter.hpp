@@ -18,6 +18,7 @@
 #include "host/mapreduce/rows/run_merge.hpp"
 #include "host/mapreduce/rows/sort_key.hpp"
 #include "host/mapreduce/rows/stream.hpp"
+#include "host/mapreduce/rows/tuple_key.hpp"
 
 namespace actorhost {
 
@@ -104,6 +105,7 @@ class RowSorter final : public RowSink {
   using Entry = SortedRows::Entry;
 
   Status take(RowBlock block);
+  Status take_tables(const RowBlock& block);
   bool write(const RowValue& first, const RowValue* second);
   RowValue key_at(const Entry& entry) const noexcept;
   bool before(const Entry& a, const Entry& b) const noexcept;
@@ -116,8 +118,9 @@ class RowSorter final : public RowSink {
   std::unique_ptr<SortedRows> sorted_;  // the rows in memory
   size_t block_bytes_ = 0;
   KeyKinds kinds_;
-  bool texts_ = false;  // some key is a text: ranks may not decide
-  BucketBlocks open_;   // rows that arrived one at a time
+  bool texts_ = false;  // some key is a text or a tuple: ranks may not decide
+  TupleOf tuple_;
+  BucketBlocks open_;  // rows that arrived one at a time
   std::vector<SortedRun> runs_;
   uint64_t rows_ = 0;
   Status status_;

@@ -33,7 +33,8 @@ uint32_t BucketWriter::refuse(const RowValue& key) {
   return UINT32_MAX;
 }
 
-bool BucketWriter::write(const RowValue& first, const RowValue* second) {
+bool BucketWriter::write(const RowValue& given, const RowValue* second) {
+  const RowValue& first = key_ == KeyOf::first ? tuple_(given) : given;
   uint32_t bucket = 0;
   if (key_ == KeyOf::row && out_.buckets() > 1) {
     row_.clear();
@@ -63,6 +64,10 @@ Status BucketWriter::scatter(const RowBlock& block, Bucket bucket_of_row) {
   RowReader::Row row;
   uint64_t rows = 0;
   for (; reader.next(row); ++rows) {
+    if (row.first.kind() == RowTag::value && key_ == KeyOf::first) [[unlikely]] {
+      if (!write(row.first, row.pair ? &row.second : nullptr)) return failure();
+      continue;
+    }
     const uint32_t bucket = bucket_of_row(row);
     if (bucket == UINT32_MAX) [[unlikely]]
       return failure();

@@ -9,6 +9,7 @@
 #include "host/mapreduce/rows/key.hpp"
 #include "host/mapreduce/rows/key_ranges.hpp"
 #include "host/mapreduce/rows/stream.hpp"
+#include "host/mapreduce/rows/tuple_key.hpp"
 
 namespace actorhost {
 
@@ -49,6 +50,7 @@ class BucketWriter final : public RowSink {
   std::optional<KeyRanges> ranges_;
   BucketBlocks out_;
   std::string row_;  // for hashing whole rows
+  TupleOf tuple_;
   uint64_t rows_ = 0;
   Status status_;
 };

@@ -61,9 +61,20 @@ bool CombineTable::fail(Error error) {
 }
 
 bool CombineTable::make_key(const RowValue& value, Key& key) {
+  if (value.kind() == RowTag::value) {
+    turn_ = (turn_ + 1) % tuples_.size();
+    const RowValue& tuple = tuples_[turn_](value);
+    return tuple.kind() == RowTag::value ? fail(not_a_key(value)) : make_key(tuple, key);
+  }
   if (!is_key(value)) return fail(not_a_key(value));
+  if (is_bytes(value.kind()) && value.size > UINT32_MAX) {
+    return fail({Code::bad_argument, "a key is longer than 4 GiB"});
+  }
+  if (value.kind() == RowTag::tuple) {
+    key.set(value.text(), tag_of(RowTag::tuple), key_hash(value));
+    return true;
+  }
   if (value.kind() == RowTag::text) {
-    if (value.size > UINT32_MAX) return fail({Code::bad_argument, "a key is longer than 4 GiB"});
     key.set(value.text(), tag_of(RowTag::text), text_hash(value.text()));
     return true;
   }
@@ -209,7 +220,7 @@ RowValue CombineTable::value_of(const CombineSlot& slot) noexcept {
 }
 
 bool CombineTable::set_value(CombineSlot& slot, const RowValue& value) {
-  const bool bytes = value.kind() == RowTag::text || value.kind() == RowTag::value;
+  const bool bytes = is_bytes(value.kind());
   CombineValueHead head;
   if (slot.value_is_bytes()) std::memcpy(&head, slot.value - sizeof head, sizeof head);
   if (!bytes) {

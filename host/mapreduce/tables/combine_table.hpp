@@ -22,6 +22,7 @@
 #include "host/mapreduce/rows/run_merge.hpp"
 #include "host/mapreduce/rows/slot_array.hpp"
 #include "host/mapreduce/rows/stream.hpp"
+#include "host/mapreduce/rows/tuple_key.hpp"
 
 namespace actorhost {
 
@@ -167,6 +168,8 @@ class CombineTable {
   bool write_open(const std::string& row, uint64_t hash, double number, BucketBlocks& out) const;
 
   CombineOptions options_;
+  std::array<TupleOf, kMostKeys> tuples_;  // of the keys of a batch
+  size_t turn_ = 0;                        // the newest of tuples_
   SlotArray slots_;
   int shift_ = 0;  // of 64 bits, to a place
   uint64_t salt_;

@@ -64,13 +64,13 @@ Status CombineSink::put(const RowValue& first, const RowValue* second) {
 size_t CombineSink::take(const RowValue& key) {
   keys_[taken_] = key;
   offsets_[taken_] = key_bytes_.size();
-  if (key.kind() == RowTag::text) key_bytes_.append(key.bytes, key.size);
+  if (is_bytes(key.kind())) key_bytes_.append(key.bytes, key.size);
   return ++taken_;
 }
 
 CombineSlot** CombineSink::locate() {
   for (size_t i = 0; i < taken_; ++i) {  // the bytes do not move any more
-    if (keys_[i].kind() == RowTag::text) keys_[i].bytes = key_bytes_.data() + offsets_[i];
+    if (is_bytes(keys_[i].kind())) keys_[i].bytes = key_bytes_.data() + offsets_[i];
   }
   const size_t count = std::exchange(taken_, 0);
   const bool found = table_.find_batch(keys_.data(), count, slots_.data());

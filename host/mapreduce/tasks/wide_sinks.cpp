@@ -2,6 +2,7 @@
 
 #include "host/mapreduce/rows/key.hpp"
 #include "host/mapreduce/rows/pair_rows.hpp"
+#include "host/mapreduce/rows/tuple_key.hpp"
 
 namespace actorhost {
 
@@ -9,7 +10,9 @@ namespace actorhost {
 
 Status WriterSink::check(const RowValue& key, const RowValue* value) {
   if (value == nullptr) return no_pair(key);
-  if (!is_key(key)) return not_a_key(key);
+  std::string tuple;
+  if (!is_key(key) && (key.kind() != RowTag::value || encode_tuple(key.text(), tuple) != nullptr))
+    return not_a_key(key);
   return {};
 }
 
@@ -44,7 +47,9 @@ Status PlacedSink::put(const RowValue& first, const RowValue* second) {
   return {};
 }
 
-Status SampledSink::put(const RowValue& first, const RowValue* second) {
+Status SampledSink::put(const RowValue& given, const RowValue* second) {
+  const RowValue& first = tuple_(given);
+  if (first.kind() == RowTag::value) return not_a_key(first);  // now, while the caller knows the row
   AH_TRY(PlacedSink::put(first, second));
   // The hash does not use the row's bytes, since the bytes of a table differ between VMs.
   sample_.add(first, XXH3_64bits_withSeed(&rows_, sizeof rows_, key_hash(first)));

@@ -69,6 +69,7 @@ class SampledSink final : public PlacedSink {
 
  private:
   RowSample sample_;
+  TupleOf tuple_;
   uint64_t rows_ = 0;
 };
 

@@ -1,5 +1,5 @@
---- Operations on pairs by key. One task gets all rows of a key. A key is a text, a number or a boolean; a row that is a
---- table of two elements counts as a pair. Rows already partitioned by key, over as many partitions, are not moved: a
+--- Operations on pairs by key. One task gets all rows of a key. A key is a text, a number, a boolean, or a tuple: an
+--- array of these, compared by its elements. A row that is a table of two elements counts as a pair. Rows already partitioned by key, over as many partitions, are not moved: a
 --- join after reduce_by_key moves only the rows of its other side.
 local check = require("actor.check")
 local codec = require("actor.codec")

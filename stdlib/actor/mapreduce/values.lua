@@ -11,6 +11,7 @@ local M = {}
 
 local C = ffi.C
 local NIL, NO, YES, NUMBER, TEXT, VALUE = C.AH_ROW_TAG_NIL, C.AH_ROW_TAG_NO, C.AH_ROW_TAG_YES, C.AH_ROW_TAG_NUMBER, C.AH_ROW_TAG_TEXT, C.AH_ROW_TAG_VALUE
+local TUPLE = C.AH_ROW_TAG_TUPLE
 
 -- Short texts, which often repeat, are cached: C++ knows which texts are in `cached_texts`, and their places.
 local SHORT, PLACES = 15, 16384
@@ -66,6 +67,8 @@ end
 
 local flat_at = flat.reader(text_at)
 
+local array = ffi.new("ah_mr_value")
+
 -- The value at `v` (ah_mr_value).
 local function get(v)
   local tag = v.tag
@@ -73,6 +76,10 @@ local function get(v)
   if tag == NUMBER then return v.number end
   if tag == VALUE then return flat_at(v) or from_bytes(ffi.string(v.bytes, v.size)) end
   if tag == NIL then return nil end
+  if tag == TUPLE then
+    if api.array_of(api.streams, v, array) ~= 0 then c.fail() end
+    return flat_at(array) or from_bytes(ffi.string(array.bytes, array.size))
+  end
   return tag == YES
 end
 

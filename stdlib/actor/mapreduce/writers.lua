@@ -136,7 +136,7 @@ function M.combiner(fn, how)
     if v == nil then k, v = as_pair(k, v) end
     if type(v) == "number" and not objects then
       wait(k, v, NUMBER)
-    elseif (objects or (not first and object_types[type(v)])) and k == k and k ~= nil then
+    elseif (objects or (not first and object_types[type(v)])) and k == k and k ~= nil and type(k) ~= "table" then
       hold(k, v)
     else
       wait(k, v, OTHER)

@@ -175,7 +175,7 @@ fails("no buckets", "expected an integer from 1 to 1000000, got 0", function() t
 fails("edges that do not ascend", "got table whose edge 3 is 2", function() three:histogram({ 1, 2, 2 }) end)
 fails("keys that cannot be compared", "cannot compare text 'x' with number 1", function() mr.parallelize({ 1, "x" }):sort():count() end)
 fails("which sort", "sort (mapreduce_wide.lua:", function() mr.parallelize({ 1, "x" }):sort():count() end)
-fails("keys that are none", "a key must be a text, a number or a boolean, not a table", function()
+fails("keys that are none", "a key must be a text, a number, a boolean or an array of these, not a table: it is empty", function()
   mr.parallelize({ 1, 2, {} }, 1):sort_by(function(x) return x end):count()
 end)
 fails("rows that are no pairs", "a pair is needed here", function() mr.range(1, 3):group_by_key():count() end)

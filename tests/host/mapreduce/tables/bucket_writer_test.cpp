@@ -170,7 +170,7 @@ TEST_CASE("keys that cannot be partitioned are refused, as are splitters out of 
     CHECK_FALSE(writer.finish().ok());
     return status.ok() ? "" : status.error().message;
   };
-  CHECK(contains(refused(Plain{}), "a key must be a text, a number or a boolean, not nil"));
+  CHECK(contains(refused(Plain{}), "a key must be a text, a number, a boolean or an array of these, not nil"));
   CHECK(contains(refused(Plain{RowTag::value, 0, "x"}), "not a table"));
   std::string splitters;
   RowWriter(splitters).value(Plain::of("b").view());

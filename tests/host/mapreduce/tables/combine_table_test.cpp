@@ -178,7 +178,8 @@ TEST_CASE("an invalid key and a value that the combiner does not take are refuse
   };
   const Plain one = Plain::of(1.0);
   const Plain blob{RowTag::value, 0, "xyz"};
-  CHECK(contains(refused(Combine::sum, {Plain{}, one}), "a key must be a text, a number or a boolean, not nil"));
+  CHECK(contains(refused(Combine::sum, {Plain{}, one}),
+                 "a key must be a text, a number, a boolean or an array of these, not nil"));
   CHECK(contains(refused(Combine::sum, {blob, one}), "not a table"));
   CHECK(contains(refused(Combine::sum, {Plain::of("x"), Plain::of("word")}),
                  "sum needs numbers, not text 'word', for the key text 'x'"));

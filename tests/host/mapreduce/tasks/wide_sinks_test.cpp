@@ -71,6 +71,8 @@ TEST_CASE("a table of two elements is a pair of them") {
   CHECK(row == PlainRow{Plain::of("xy"), Plain::of(0.5)});
   REQUIRE(splits(table(std::string("\x02", 1) + kEmptyTable), row));
   CHECK(row == PlainRow{Plain::of(true), Plain{RowTag::value, 0, kEmptyTable}});
+  REQUIRE(splits(table(table(kOne + kText).text + kHalf), row));
+  CHECK(row == PlainRow{table(kOne + kText), Plain::of(0.5)});
   const std::string longer(300, 'z');
   REQUIRE(splits(table(std::string("\xe0\x6c", 2) + longer + kOne), row));
   CHECK(row == PlainRow{Plain::of(longer), Plain::of(1.0)});
@@ -82,6 +84,7 @@ TEST_CASE("any other value than a table of two elements is not a pair") {
   CHECK_FALSE(splits(table(kOne), row));
   CHECK_FALSE(splits(table(kOne + kOne + kOne), row));
   CHECK_FALSE(splits(table(kEmptyTable + kOne), row));
+  CHECK_FALSE(splits(table(table(kEmptyTable).text + kOne), row));
   CHECK_FALSE(splits(table(std::string("\x30x", 2)), row));        // a text longer than the bytes
   CHECK_FALSE(splits(table(kOne + std::string("\x12", 1)), row));  // a tensor, which is elsewhere
   CHECK_FALSE(splits({RowTag::value, 0, std::string("\x0c", 1)}, row));
@@ -105,7 +108,7 @@ TEST_CASE("a keyed sink takes pairs of keys only, also into one bucket") {
   WriterSink no_pair(options, into(buckets));
   CHECK(put(no_pair, Plain::of(1.0)).error().message.find("a pair is needed") != std::string::npos);
   WriterSink no_key(options, into(buckets));
-  CHECK(put(no_key, table(kOne + kOne), Plain::of(1.0)).error().message.find("not a table") != std::string::npos);
+  CHECK(put(no_key, table(kEmptyTable), Plain::of(1.0)).error().message.find("not a table") != std::string::npos);
 }
 
 TEST_CASE("a placed sink keeps rows in order in the last selected bucket") {
