@@ -77,6 +77,65 @@ TEST_CASE(
   CHECK(runs() == 2);
 }
 
+TEST_CASE("a killed job continues its checkpoint, and a finished task does not run again") {
+  const JobFolder folder;
+  const std::string job =
+      "local function held(x)\n"
+      "  if x ~= 1500 or not io.open('stay') then return x end\n"
+      "  io.open('staying', 'w'):close()\n"
+      "  require('actor').sleep(1000)\n"
+      "end\n"
+      "print('sum ' .. noted():map(held):checkpoint('ck', { resume = true }):sum())\n";
+  folder.write("noted_rows.lua", job_text("noted_rows.lua"));
+  folder.write("job.lua", "local mr, noted = require('actor').mapreduce, require('noted_rows').noted\n" + job);
+  folder.write("stay", "");
+  const auto made = [&] { return lines_of(read_text(folder.path() / "made")).size(); };
+  Process killed = folder.start({"-n", "2", "job.lua"});
+  REQUIRE(wait_until([&] { return fs::exists(folder.path() / "staying") && made() == 30; }, 30));
+  killed.signal(SIGKILL);
+  killed.wait(10);
+  CHECK_FALSE(fs::exists(folder.path() / "ck"));
+
+  fs::remove(folder.path() / "stay");
+  const Ended resumed(folder.run({"-n", "3", "job.lua"}));
+  CHECK(line_after(resumed.out, "sum ") == "4501500");
+  CHECK_THAT(resumed.err, Contains("checkpoint: continues the unfinished parts in "));
+  // The held task, and perhaps the task that the other worker had not finished.
+  CHECK(made() >= 31);
+  CHECK(made() <= 32);
+  for (const std::string& name : names_in(folder.path())) CHECK_FALSE(name.starts_with(".ck"));
+}
+
+TEST_CASE("a failed job continues its checkpoint, unless its pipeline has changed") {
+  const JobFolder folder;
+  const auto job = [](const std::string& factor) {
+    return "local function mapped(x)\n"
+           "  if x == 3000 and io.open('broken') then error('the disk is full') end\n"
+           "  return " +
+           factor +
+           " * x\n"
+           "end\n"
+           "print('sum ' .. noted():map(mapped):checkpoint('ck', { resume = true }):sum())\n";
+  };
+  const auto made = [&] { return lines_of(read_text(folder.path() / "made")).size(); };
+  folder.write("broken", "");
+  const Ended failed(run_noted(folder, job("1"), {"-n", "1"}), 1);
+  CHECK_THAT(failed.err,
+             Contains("the disk is full") && Contains("a run of the same pipeline with resume = true continues"));
+  const size_t before = made();
+  fs::remove(folder.path() / "broken");
+
+  const Ended changed(run_noted(folder, job("2"), {"-n", "1"}));
+  CHECK(line_after(changed.out, "sum ") == "9003000");
+  CHECK_THAT(changed.err, Contains("are of another pipeline, input or number of partitions, and are not used"));
+  CHECK(made() == before + 30);
+  fs::remove_all(folder.path() / "ck");
+
+  const Ended resumed(run_noted(folder, job("1"), {"-n", "1"}));
+  CHECK(line_after(resumed.out, "sum ") == "4501500");
+  CHECK(made() == before + 31);
+}
+
 TEST_CASE("a damaged, truncated, missing or foreign checkpoint is an error with the file") {
   const JobFolder folder;
   const std::string job = "local rows = noted():checkpoint('ck', { resume = true })\nprint('sum ' .. rows:sum())\n";

@@ -118,6 +118,7 @@ typedef struct ah_mr_save {
   const char* const* names; /* of CSV's columns */
   uint32_t names_count;
   uint32_t overwrite;
+  uint32_t resume; /* 1: complete parts of an earlier run count */
   uint32_t format; /* a RowFormat; `rows` is read by row_file */
   char separator;
 } ah_mr_save;
@@ -172,9 +173,9 @@ typedef struct ah_mapreduce_api {
   ah_mr_slot** (*locate)(ah_mr_streams* streams, ah_mr_sink* sink);
   int32_t (*set_slot)(ah_mr_streams* streams, ah_mr_sink* sink, ah_mr_slot* slot, const ah_mr_value* value);
   void (*get_slot)(const ah_mr_slot* slot, ah_mr_value* value);
-  /* The rows of `source` after a native operation: "words", "lower", "upper", "one", "tonumber", ... */
   /* The array of a tuple as an encoded value, valid until the next call on this thread. */
   int32_t (*array_of)(ah_mr_streams* streams, const ah_mr_value* tuple, ah_mr_value* array);
+  /* The rows of `source` after a native operation: "words", "lower", "upper", "one", "tonumber", ... */
   ah_mr_source* (*through)(ah_mr_streams* streams, ah_mr_source* source, const char* native);
   /* Puts all rows of `source` into `sink`. */
   int32_t (*pour)(ah_mr_streams* streams, ah_mr_sink* sink, ah_mr_source* source);
@@ -190,6 +191,8 @@ typedef struct ah_mapreduce_api {
 
   /* A sink for one part (from 0) of a save; finish_part reports the saved part. */
   ah_mr_sink* (*part)(ah_mr_streams* streams, const ah_mr_save* save, uint32_t part);
+  /* 1 if an earlier run has completed the part, which then takes no rows. */
+  int32_t (*part_ready)(ah_mr_streams* streams, ah_mr_sink* part);
   int32_t (*finish_part)(ah_mr_streams* streams, ah_mr_sink* part, ah_mr_part* out);
 
   /* As `needed`, for one bucket of a wide dependency, independent of the present task. */

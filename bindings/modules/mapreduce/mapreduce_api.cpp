@@ -347,7 +347,7 @@ constexpr ah_mapreduce_api kFunctions = {
     reporting<rows>, reporting<buckets>, reporting<put_row>, reporting<combine>, reporting<take_value>,
     reporting<locate>, reporting<set_slot>, get_slot, reporting<tuple_array>, reporting<through>, reporting<pour>,
     reporting<combined>, match, draw, reporting<sample>, reporting<mapreduce_files::part>,
-    reporting<mapreduce_files::finish_part>,
+    reporting<mapreduce_files::part_ready>, reporting<mapreduce_files::finish_part>,
     // Wide operations.
     reporting<mapreduce_wide::needed_of>, reporting<mapreduce_wide::keyed>, reporting<mapreduce_wide::placed>,
     reporting<mapreduce_wide::into>, reporting<mapreduce_wide::sampled>, reporting<mapreduce_wide::splitters>,

@@ -142,6 +142,7 @@ namespace mapreduce_files {
 
 ah_mr_source* split(ah_mr_streams* streams, const ah_mr_split* split);
 ah_mr_sink* part(ah_mr_streams* streams, const ah_mr_save* save, uint32_t part);
+int32_t part_ready(ah_mr_streams* streams, ah_mr_sink* part);
 int32_t finish_part(ah_mr_streams* streams, ah_mr_sink* part, ah_mr_part* out);
 ah_mr_source* row_file(ah_mr_streams* streams, const char* folder, const char* id, uint32_t part);
 

@@ -21,8 +21,8 @@ namespace {
 /// The SaveFolder of the table made by begin_save.
 SaveFolder folder_at(lua_State* L, int index) {
   check_table(L, index, "save", "commit_save");
-  return {text_field(L, index, "target"), text_field(L, index, "staging"), text_field(L, index, "id"),
-          boolean_field(L, index, "overwrite"), text_field(L, index, "fingerprint")};
+  return {text_field(L, index, "target"),       text_field(L, index, "staging"),     text_field(L, index, "id"),
+          boolean_field(L, index, "overwrite"), text_field(L, index, "fingerprint"), boolean_field(L, index, "resume")};
 }
 
 void push_folder(lua_State* L, const SaveFolder& folder) {
@@ -32,6 +32,7 @@ void push_folder(lua_State* L, const SaveFolder& folder) {
   set_field(L, "id", folder.id);
   set_field(L, "fingerprint", folder.fingerprint);
   set_field(L, "overwrite", folder.overwrite);
+  set_field(L, "resume", folder.resume);
 }
 
 void set_figures(lua_State* L, const SaveFigures& figures) {
@@ -119,8 +120,8 @@ CsvFormat csv_format(const ah_mr_csv& csv, bool whole) {
     format.kinds.emplace_back(csv.typed[i], static_cast<CsvKind>(csv.kinds[i]));
   }
   format.missing.assign(csv.missing.bytes, static_cast<size_t>(csv.missing.size));
-  format.whole = whole;
   format.na.assign(csv.na, csv.na + csv.na_count);
+  format.whole = whole;
   return format;
 }
 
@@ -185,7 +186,7 @@ ah_mr_source* split(ah_mr_streams* streams, const ah_mr_split* split) {
 }
 
 ah_mr_sink* part(ah_mr_streams* streams, const ah_mr_save* save, uint32_t part) {
-  const SaveFolder folder{save->target, save->staging, save->id, save->overwrite != 0};
+  const SaveFolder folder{save->target, save->staging, save->id, save->overwrite != 0, {}, save->resume != 0};
   const auto add = [streams](auto sink) {
     if (!sink) return streams->add(Result<std::unique_ptr<TaskSink>>(sink.error()));
     return streams->add(std::unique_ptr<TaskSink>(*std::move(sink)));
@@ -199,6 +200,10 @@ ah_mr_sink* part(ah_mr_streams* streams, const ah_mr_save* save, uint32_t part) 
   options.separator = save->separator;
   options.names.assign(save->names, save->names + save->names_count);
   return add(FileSink::open(folder, part, options));
+}
+
+int32_t part_ready(ah_mr_streams* /*streams*/, ah_mr_sink* part) {
+  return static_cast<PartSink&>(*part->rows).ready() ? 1 : 0;
 }
 
 int32_t finish_part(ah_mr_streams* streams, ah_mr_sink* part, ah_mr_part* out) {
@@ -237,15 +242,19 @@ int begin_save(lua_State* L) {
   return 1;
 }
 
-/// begin_checkpoint(path, fingerprint, overwrite, resume) -> as begin_save for a new checkpoint; with {files=, rows=,
-/// bytes=} for an existing checkpoint; or nil, message
+/// begin_checkpoint(path, fingerprint, overwrite, resume, parts) -> as begin_save for a new checkpoint, with continues=
+/// (an earlier run has begun it) and other= (a folder of other parts, or ""); with {files=, rows=, bytes=} for an
+/// existing checkpoint; or nil, message
 int begin_checkpoint(lua_State* L) {
   const std::string path(check_text(L, 1, "path", "begin_checkpoint"));
   const std::string fingerprint(check_text(L, 2, "fingerprint", "begin_checkpoint"));
-  const CheckpointOptions options{lua_toboolean(L, 3) != 0, lua_toboolean(L, 4) != 0};
+  const CheckpointOptions options{lua_toboolean(L, 3) != 0, lua_toboolean(L, 4) != 0,
+                                  std::string(check_text(L, 5, "parts", "begin_checkpoint"))};
   const auto start = actorhost::begin_checkpoint(path, fingerprint, options, save_id(L));
   if (!start) return push_failure(L, start.error());
   push_folder(L, start->save);
+  set_field(L, "continues", start->continues);
+  set_field(L, "other", start->other.string());
   if (start->ready) set_figures(L, *start->ready);
   return 1;
 }

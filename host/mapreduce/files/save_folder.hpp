@@ -7,7 +7,8 @@
 // writes under its own names. Thread-safe; calls block on the disk, which all hosts must share.
 //
 //   TARGET                  the final folder: part-00000[.csv|.jsonl][.gz|...], ..., _SUCCESS
-//   .NAME.saving-ID         beside it, during the save; in it attempts, .part-00000-RANDOM
+//   .NAME.saving-ID         beside it, during the save; in it attempts, .part-00000-RANDOM, and .unfinished of a
+//                           checkpoint that can be resumed (checkpoint_folder.hpp)
 //   .NAME.saving-ID-RANDOM  of a worker that commits
 //   _SUCCESS                {"id": ID, "files": n, "rows": n, "bytes": n[, "checkpoint": FINGERPRINT]}
 
@@ -26,6 +27,7 @@ struct SaveFolder {
   std::string id;  // unique to this save
   bool overwrite = false;
   std::string fingerprint = {};  // identifies the rows of a checkpoint; empty for other saves
+  bool resume = false;           // complete attempts of an earlier run count
 };
 
 /// A complete attempt at a part.

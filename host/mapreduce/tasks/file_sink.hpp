@@ -21,6 +21,8 @@ class PartSink : public TaskSink {
   Status finish() override = 0;
   /// After `finish`.
   virtual SavedPart saved() const = 0;
+  /// Whether an earlier run has completed the part, so that it takes no rows.
+  virtual bool ready() const noexcept { return false; }
 };
 
 struct FileOptions {

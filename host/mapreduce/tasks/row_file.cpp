@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <system_error>
 
 #include <unistd.h>
@@ -48,6 +49,32 @@ std::string head_of(uint64_t id, uint64_t part) {
   add(part);
   add(check_of(0, head, {}));
   return head;
+}
+
+/// The attempt in a file, if the file is complete.
+std::optional<SavedPart> complete_attempt(const fs::path& path, const std::string& id, uint64_t part) {
+  auto file = open_for_reading(path);
+  BlockHead end;
+  if (!file || file->size < kHeadBytes + sizeof end) return std::nullopt;
+  std::array<char, kHeadBytes> head{};
+  const auto last = file->size - sizeof end;
+  if (::pread(file->fd.get(), head.data(), head.size(), 0) != ssize_t{kHeadBytes}) return std::nullopt;
+  if (::pread(file->fd.get(), &end, sizeof end, static_cast<off_t>(last)) != ssize_t{sizeof end}) return std::nullopt;
+  const bool whole = std::string_view(head.data(), head.size()) == head_of(id_hash(id), part) && end.stored == 0 &&
+                     check_of(last, end, {}) == end.check;
+  if (!whole) return std::nullopt;
+  return SavedPart{path.filename().string(), end.rows, file->size};
+}
+
+/// A complete attempt at the part in the hidden folder of the save.
+std::optional<SavedPart> find_attempt(const SaveFolder& save, uint32_t part) {
+  const std::string start = "." + part_name(part, {RowFormat::rows}) + "-";
+  std::error_code error;
+  for (fs::directory_iterator it(save.staging, error), end; !error && it != end; it.increment(error)) {
+    if (!it->path().filename().string().starts_with(start)) continue;
+    if (auto found = complete_attempt(it->path(), save.id, part)) return found;
+  }
+  return std::nullopt;
 }
 
 class RowFileSource final : public BlockSource {
@@ -131,6 +158,14 @@ RowFileSink::RowFileSink(fs::path path, MemoryBudget* budget)
 Result<std::unique_ptr<RowFileSink>> RowFileSink::open(const SaveFolder& save, uint32_t part, MemoryBudget* budget) {
   const std::string name = part_name(part, {RowFormat::rows});
   std::unique_ptr<RowFileSink> sink(new RowFileSink(attempt_path(save, name), budget));
+  if (const auto found = save.resume ? find_attempt(save, part) : std::nullopt) {
+    sink->path_ = "/dev/null";
+    sink->name_ = found->name;
+    sink->rows_ = found->rows;
+    sink->at_ = found->bytes;
+    sink->ready_ = true;
+    return sink;
+  }
   auto file = open_for_writing(sink->path_);
   if (!file) {
     Error error = std::move(file).error();
@@ -177,6 +212,7 @@ Status RowFileSink::write(const RowBlock& block) {
 }
 
 Status RowFileSink::finish() {
+  if (ready_) return {};
   AH_TRY(blocks_.finish());
   BlockHead end{0, written_, rows_, 0};
   end.check = check_of(at_, end, {});

@@ -22,13 +22,15 @@ namespace actorhost {
 
 class RowFileSink final : public PartSink {
  public:
-  /// As FileSink::open. Buffers are counted in `budget`.
+  /// As FileSink::open. Buffers are counted in `budget`. With `save.resume`, a complete attempt in the hidden folder is
+  /// the part: then the sink is `ready`.
   static Result<std::unique_ptr<RowFileSink>> open(const SaveFolder& save, uint32_t part, MemoryBudget* budget);
   ~RowFileSink() override;
 
   Status put(const RowValue& first, const RowValue* second) override;
   Status finish() override;
   SavedPart saved() const override { return {name_, rows_, at_}; }
+  bool ready() const noexcept override { return ready_; }
 
  protected:
   bool takes_blocks() const noexcept override { return true; }
@@ -45,6 +47,7 @@ class RowFileSink final : public PartSink {
   uint64_t at_ = 0;       // bytes written
   uint64_t written_ = 0;  // blocks
   uint64_t rows_ = 0;
+  bool ready_ = false;
 };
 
 /// The rows of part number `part` of the checkpoint `id` in `folder`. Code::io when there is no such file.

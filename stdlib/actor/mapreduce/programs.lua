@@ -60,7 +60,10 @@ local function runner(stage, input, k, ops, output)
   open_rows = open_counted or open_rows
   local loop = not poured and compile.loop(rest, output.put, combine, labels, output.state, kind)
   return function(task, own)
-    faults.doing, output.state.full = input.dataset, nil
+    faults.doing, output.state.full = labels.put, nil
+    local finished = output.state.finished
+    if finished and finished(task) then return c.finish_output() end
+    faults.doing = input.dataset
     local source = open_rows(own)
     for i = 1, native do source = natively(source, ops[i], task) end
     output.open(task)

@@ -20,27 +20,31 @@ local M = {}
 local formats = enum("AH_ROW_FORMAT", "text csv jsonl rows")
 local extensions = { none = "", gz = ".gz", zst = ".zst", xz = ".xz", bz2 = ".bz2" }
 
--- Writes the rows of a stage into a part. The stage outputs one pair: the part's name, and its number of rows and
+-- Writes the rows of a stage into a part, unless an earlier run has finished the part. The stage outputs one pair: the part's name, and its number of rows and
 -- bytes.
-function outputs.part(stage)
+function outputs.part(stage, state)
   local save, texts = stage.output.dataset.save, stage.output.dataset.save_texts
   local put_row, bind = compile.writer()
   local put_figures, open_figures = outputs.rows()
   local made, names = ffi.new("ah_mr_part"), ffi.new("const char*[?]", #texts.names, texts.names)
   local spec = ffi.new("ah_mr_save", {
     target = save.target, staging = save.staging, id = save.id, extension = texts.extension, names = names, names_count = #texts.names,
-    overwrite = save.overwrite and 1 or 0, format = formats[texts.format], separator = texts.separator:byte(),
+    overwrite = save.overwrite and 1 or 0, resume = save.resume and 1 or 0, format = formats[texts.format], separator = texts.separator:byte(),
   })
   stage.output.anchor = names -- keeps it alive, since `spec` points to it
   local part
-  return put_row, function(task)
-    part = required(api.part(api.streams, spec, task - 1))
-    bind(part)
-  end, function()
+  local function finish()
     if api.finish_part(api.streams, part, made) ~= 0 then c.fail() end
     open_figures()
     put_figures(ffi.string(made.name), { made.rows, made.bytes })
-  end, function() return part end
+  end
+  function state.finished(task)
+    part = required(api.part(api.streams, spec, task - 1))
+    if api.part_ready(api.streams, part) == 0 then return false end
+    finish()
+    return true
+  end
+  return put_row, function() bind(part) end, finish, function() return part end
 end
 
 -- Picks the valid attempts at parts, and renames the folder to its final name.
@@ -88,8 +92,10 @@ function M.write(dataset, op, save, texts)
   dataset.last_run = committed.last_run
   if ok then return result[1] end
   -- A node that was given up, or has lost the others, must not end the save: the others continue with the same folder.
-  if c.has_failed() then
+  if c.has_failed() and not save.resume then
     c.abandon_save(save)
+  elseif c.has_failed() then
+    log.warn(("%s: the finished parts stay in %s; a run of the same pipeline with resume = true continues there"):format(op, save.staging))
   else
     log.warn(("%s: the files written so far stay in %s, where other hosts may continue"):format(op, save.staging))
   end

@@ -189,3 +189,46 @@ TEST_CASE("a folder with a checkpoint is refused, read or replaced as the option
   CHECK_THAT(start("fingerprint", true, false), Contains("holds 'thesis.tex', which no save has made"));
   CHECK(begin_checkpoint("", "fingerprint", {}, "id").error().code == Code::bad_argument);
 }
+
+TEST_CASE("the same pipeline continues an unfinished checkpoint with its complete parts") {
+  const Scratch scratch;
+  const std::string path = scratch / "ck";
+  const auto begin = [&](const std::string& id, const std::string& parts, bool resume = true) {
+    return *required(begin_checkpoint(path, "fingerprint", {false, resume, parts}, id));
+  };
+  const CheckpointStart first = begin("one", "parts");
+  CHECK_FALSE(first.continues);
+  const std::vector<PlainRow> rows = {{Plain::of(1.0), {}}, {Plain::of(2.0), {}}};
+  const SavedPart part = write_row_part(first.save, 0, rows);
+  const std::string bytes = read_text(first.save.staging / part.name);
+  const auto copy_as = [&](const std::string& name, size_t size) {
+    std::ofstream(first.save.staging / name, std::ios::binary) << bytes.substr(0, size);
+  };
+  copy_as(".part-00001-7", bytes.size());  // of another part
+  copy_as(".part-00002-7", bytes.size() - 1);
+  copy_as(".part-00003-7", 5);
+
+  const CheckpointStart again = begin("two", "parts");
+  CHECK(again.continues);
+  CHECK(again.save.id == "one");
+  CHECK(again.save.staging == first.save.staging);
+  auto ready = required(RowFileSink::open(again.save, 0, nullptr));
+  REQUIRE((*ready)->ready());
+  REQUIRE((*ready)->finish());
+  CHECK((*ready)->saved().name == part.name);
+  CHECK((*ready)->saved().rows == 2);
+  CHECK((*ready)->saved().bytes == part.bytes);
+  for (uint32_t other = 1; other < 4; ++other) {
+    CHECK_FALSE((*required(RowFileSink::open(again.save, other, nullptr)))->ready());
+  }
+
+  const CheckpointStart changed = begin("three", "other parts");
+  CHECK_FALSE(changed.continues);
+  CHECK(changed.save.id == "three");
+  CHECK(changed.other == first.save.staging);
+  CHECK_FALSE(begin("four", "parts", false).continues);
+
+  REQUIRE(commit_save(again.save, {(*ready)->saved()}));
+  CHECK(read_row_part(again.save.target, "one", 0)->size() == 2);
+  CHECK(begin("five", "parts").ready);
+}
