@@ -146,7 +146,8 @@ AH_API ah_status ah_host_poll(ah_host* host, double seconds, int* exit_code);
 AH_API const char* ah_host_progress(ah_host* host);
 /* Ends the run as Ctrl-C does. On a host that has joined a run, only the host leaves. */
 AH_API ah_status ah_host_interrupt(ah_host* host);
-/* Ends the run, waits for its end (about two seconds at most), and frees the host. In a fork it does nothing. */
+/* Ends the run, waits for its end (about two seconds at most), and frees the host. Free its calls before. In a fork it
+ * does nothing. */
 AH_API void ah_host_free(ah_host* host);
 
 /* ---- calls into Lua ---- */
