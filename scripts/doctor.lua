@@ -178,7 +178,7 @@ local function library(name, file, package, purpose)
 end
 
 local function libraries()
-  library("libcurl", "libcurl.so.4", "libcurl4", "http:// and https:// inputs")
+  library("libcurl", "libcurl.so.4", "libcurl4", "files from http://, https:// and s3://")
   library("librsvg", "librsvg-2.so.2", "librsvg2-2", "plots as PNG")
   library("libedit", "libedit.so.2", "libedit2", "line editing in actorhost repl")
   library("libmicrohttpd", "libmicrohttpd.so.12", "libmicrohttpd12", "--dashboard and --metrics")

@@ -5,7 +5,7 @@
 # The one list of packages. Needed to build and to run the tests:
 required_packages="cmake g++ pkg-config libluajit-5.1-dev libnng-dev libeigen3-dev libspdlog-dev libfmt-dev \
 nlohmann-json3-dev libsodium-dev libxxhash-dev liblz4-dev libarchive-dev zlib1g-dev libcurl4-openssl-dev libedit-dev \
-libutf8proc-dev libmicrohttpd-dev prometheus-cpp-dev libjs-chart.js libcli11-dev libboost-context-dev catch2 openssl \
+libutf8proc-dev libpugixml-dev libmicrohttpd-dev prometheus-cpp-dev libjs-chart.js libcli11-dev libboost-context-dev catch2 openssl \
 luajit"
 # Optional packages: the first two make builds faster, librsvg2-2 draws charts as PNG (actor.plot loads it at run time;
 # nothing is linked with it), and tests of the prompt use a terminal in tmux:

@@ -125,7 +125,7 @@ typedef struct ah_mr_save {
 
 /* SavedPart of host/mapreduce/files/save_folder.hpp. */
 typedef struct ah_mr_part {
-  char name[64];
+  char name[2048];
   double rows;
   double bytes;
 } ah_mr_part;

@@ -9,6 +9,7 @@
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/base/out_of_memory.hpp"
+#include "host/data/file/url_source.hpp"
 #include "host/mapreduce/files/file_list.hpp"
 #include "host/mapreduce/tasks/task_client.hpp"
 
@@ -278,8 +279,11 @@ lua_CFunction gmatch_function(lua_State* L) {
 
 // ---- files ----
 
-/// find_files(path) -> {{path=, bytes=, compressed=, stream=}, ...}; or nil, message
+/// find_files(path, seconds, ca_file or "") -> {{path=, bytes=, compressed=, stream=}, ...}; or nil, message
 int find_files(lua_State* L) {
+  const RemoteOptions scope({check_number(L, 2, "timeout", "find_files"),
+                             [&node = NodeContext::of(L).node] { return node.check(); },
+                             std::string(check_text(L, 3, "ca_file", "find_files"))});
   auto files = find_input_files(std::string(check_text(L, 1, "path", "find_files")));
   if (!files) return push_failure(L, files.error());
   return push_list(L, *files, [L](const InputFile& file) {

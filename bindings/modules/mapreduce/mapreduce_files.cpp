@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -7,7 +8,7 @@
 #include "host/data/content/text_number.hpp"
 #include "host/data/file/file_reader.hpp"
 #include "host/data/file/files.hpp"
-#include "host/data/file/http_source.hpp"
+#include "host/data/file/url_source.hpp"
 #include "host/mapreduce/files/checkpoint_folder.hpp"
 #include "host/mapreduce/files/csv_rows.hpp"
 #include "host/mapreduce/files/json_rows.hpp"
@@ -75,10 +76,12 @@ class EmptySource final : public RowSource {
 /// One pair: the path and the file's content.
 class WholeFile final : public RowSource {
  public:
-  WholeFile(std::string path, uint64_t most) : path_(std::move(path)), most_(most) {}
+  WholeFile(std::string path, uint64_t most)
+      : path_(std::move(path)), most_(most), remote_options_(actorhost::remote_options()) {}
   Status next(RowBatch& batch) override {
     batch.count = 0;
     if (std::exchange(read_, true)) return {};
+    const RemoteOptions scope(remote_options_);
     auto content = read_file(path_, {most_});
     if (!content) return content.error();
     content_ = *std::move(content);
@@ -99,12 +102,13 @@ class WholeFile final : public RowSource {
  private:
   const std::string path_;
   const uint64_t most_;
+  const HttpOptions remote_options_;
   Blob content_;
   bool read_ = false;
 };
 
 Status check_size(const ah_mr_split& split) {
-  if (split.size < 0) return {};
+  if (split.size < 0 || is_remote(split.path)) return {};
   AH_LET(auto opened, open_for_reading(split.path));
   const auto planned = static_cast<uint64_t>(split.size);
   return opened.size == planned ? Status() : changed_file(split.path, planned, opened.size);
@@ -125,7 +129,19 @@ CsvFormat csv_format(const ah_mr_csv& csv, bool whole) {
   return format;
 }
 
+constexpr uint64_t kHeaderBytes = uint64_t{64} << 10;  // of a remote file, read for the names of its columns
+
 uint64_t whole(double bytes) { return static_cast<uint64_t>(bytes); }
+
+/// The lines of the split's file that begin between two offsets. `wanted`: of a remote file, the end of the bytes that
+/// are requested first.
+Result<std::unique_ptr<TextInput>> part_of(const ah_mr_split& split, uint64_t begin, uint64_t end, uint64_t wanted) {
+  const std::string path = split.path;
+  const uint64_t size = whole(split.size);
+  if (!is_remote(path)) return TextInput::open_part(path, begin, end, size);
+  AH_LET(auto source, url_source(path, {begin > 0 ? begin - 1 : 0, std::min(wanted, size), size}));
+  return TextInput::over_part(std::move(source), shown_url(path), begin, end, size);
+}
 
 /// The lines of `input`, called `name` in messages, as rows of the split's format.
 Result<std::unique_ptr<RowSource>> rows_of(const ah_mr_split& split, Result<std::unique_ptr<TextInput>> input,
@@ -145,30 +161,36 @@ Result<std::unique_ptr<RowSource>> rows_of(const ah_mr_split& split, Result<std:
     return json_rows(std::move(*input), name, std::move(skip));
   std::unique_ptr<TextInput> start;
   if (split.kind == AH_MR_SPLIT_PART && split.from > 0) {
-    AH_LET(start, TextInput::open_part(split.path, 0, whole(split.size), whole(split.size)));
+    AH_LET(start, part_of(split, 0, whole(split.size), kHeaderBytes));
   }
   const bool is_whole = split.kind != AH_MR_SPLIT_PART || (split.from <= 0 && split.to >= split.size);
   return csv_rows(std::move(*input), name, csv_format(*split.csv, is_whole), std::move(start), std::move(skip));
 }
 
 Result<std::unique_ptr<RowSource>> fetched(const ah_mr_split& split, TaskStreams& streams) {
-  const HttpOptions options{split.seconds, [&streams] { return streams.place().check(); },
-                            split.ca_file != nullptr ? split.ca_file : ""};
-  auto content = open_source(http_source(split.path, options), split.path, {UINT64_MAX});
+  HttpRange all;
+  if (split.size >= 0) all.planned = whole(split.size);
+  AH_LET(auto packed, url_source(split.path, all));
+  auto content = open_source(std::move(packed), shown_url(split.path), {UINT64_MAX});
   if (!content) return content.error();
   return rows_of(split, TextInput::over(*std::move(content)), shown_url(split.path), streams);
 }
 
 Result<std::unique_ptr<RowSource>> opened(const ah_mr_split& split, TaskStreams& streams) {
+  const RemoteOptions scope(
+      {split.seconds, [&streams] { return streams.place().check(); }, split.ca_file != nullptr ? split.ca_file : ""});
   switch (split.kind) {
     case AH_MR_SPLIT_PART: {
-      auto part = TextInput::open_part(split.path, whole(split.from), whole(split.to), whole(split.size));
+      auto part = part_of(split, whole(split.from), whole(split.to), whole(split.to));
       return rows_of(split, std::move(part), split.path, streams);
     }
     case AH_MR_SPLIT_URL: return fetched(split, streams);
     default: AH_TRY(check_size(split)); break;
   }
-  if (split.kind == AH_MR_SPLIT_WHOLE) return rows_of(split, TextInput::open_whole(split.path), split.path, streams);
+  if (split.kind == AH_MR_SPLIT_WHOLE) {
+    if (is_remote(split.path)) return fetched(split, streams);
+    return rows_of(split, TextInput::open_whole(split.path), split.path, streams);
+  }
   return std::unique_ptr<RowSource>(std::make_unique<WholeFile>(split.path, streams.place().room().budget.each()));
 }
 
@@ -186,6 +208,9 @@ ah_mr_source* split(ah_mr_streams* streams, const ah_mr_split* split) {
 }
 
 ah_mr_sink* part(ah_mr_streams* streams, const ah_mr_save* save, uint32_t part) {
+  HttpOptions options_of_uploads;
+  options_of_uploads.check = [streams] { return streams->place().check(); };
+  const RemoteOptions scope(std::move(options_of_uploads));
   const SaveFolder folder{save->target, save->staging, save->id, save->overwrite != 0, {}, save->resume != 0};
   const auto add = [streams](auto sink) {
     if (!sink) return streams->add(Result<std::unique_ptr<TaskSink>>(sink.error()));
@@ -213,6 +238,10 @@ int32_t finish_part(ah_mr_streams* streams, ah_mr_sink* part, ah_mr_part* out) {
     return -1;
   }
   const SavedPart saved = sink.saved();
+  if (saved.name.size() >= sizeof out->name) {
+    streams->fail({Code::io, saved.name + ": the name of this upload is too long"});
+    return -1;
+  }
   std::snprintf(out->name, sizeof out->name, "%s", saved.name.c_str());
   out->rows = static_cast<double>(saved.rows);
   out->bytes = static_cast<double>(saved.bytes);
@@ -232,10 +261,18 @@ std::string save_id(lua_State* L) {
   return context.options.run_key + "-" + std::to_string(context.node.actions());
 }
 
+/// Options for an object storage: a wait ends when the run ends.
+HttpOptions until_failure(lua_State* L) {
+  HttpOptions options;
+  options.check = [&node = NodeContext::of(L).node] { return node.check(); };
+  return options;
+}
+
 /// begin_save(path, overwrite) -> {target=, staging=, id=, overwrite=}; or nil, message
 int begin_save(lua_State* L) {
   const std::string path(check_text(L, 1, "path", "begin_save"));
   const bool overwrite = lua_toboolean(L, 2) != 0;
+  const RemoteOptions scope(until_failure(L));
   const auto folder = actorhost::begin_save(path, overwrite, save_id(L));
   if (!folder) return push_failure(L, folder.error());
   push_folder(L, *folder);
@@ -270,6 +307,7 @@ int commit_save(lua_State* L) {
         {lua_tostring(L, -3), static_cast<uint64_t>(lua_tonumber(L, -2)), static_cast<uint64_t>(lua_tonumber(L, -1))});
     lua_pop(L, 3);
   });
+  const RemoteOptions scope(until_failure(L));
   const auto figures = actorhost::commit_save(folder, parts);
   if (!figures) raise_error(L, figures.error());
   lua_createtable(L, 0, 3);

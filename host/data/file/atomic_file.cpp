@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "host/data/file/disk.hpp"
+#include "host/data/file/url_source.hpp"
 
 namespace actorhost {
 
@@ -67,6 +68,13 @@ std::optional<fs::path> regular_file_behind(const fs::path& path) {
 Result<AtomicFile> AtomicFile::begin(const fs::path& path) {
   AtomicFile file;
   file.path_ = path;
+  if (is_object_url(path.string())) {
+    AH_LET(file.upload_, ObjectUpload::begin(path.string()));
+    return file;
+  }
+  if (is_remote(path.string())) {
+    return Error{Code::io, shown_url(path.string()) + ": cannot be written; of all URLs only s3://BUCKET/KEY can"};
+  }
   const auto target = names_descriptor(path) ? std::nullopt : regular_file_behind(path);
   if (!target || !target->has_filename()) {
     AH_LET(file.fd_, open_in_place(path));
@@ -87,7 +95,8 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
       target_(std::move(other.target_)),
       temporary_(std::exchange(other.temporary_, {})),
-      fd_(std::move(other.fd_)) {}
+      fd_(std::move(other.fd_)),
+      upload_(std::move(other.upload_)) {}
 
 AtomicFile::~AtomicFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
@@ -131,6 +140,7 @@ Status AtomicFile::give_name() {
 }
 
 Status AtomicFile::commit() {
+  if (upload_) return upload_->close();
   if (target_.empty()) return fd_.close(path_);
   AH_TRY(sync_file(fd_.get(), path_));
   AH_TRY(give_name());

@@ -9,15 +9,19 @@
 // regular file (a device, a pipe, /dev/stdout) is written in place. `begin` refuses a file without write permission,
 // and a file in a folder without write permission, since the folder cannot hold the new file.
 //
+// An s3:// URL is an object, which appears or is replaced at `commit` (object_upload.hpp).
+//
 // An AtomicFile belongs to one thread at a time. Calls block on the disk.
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 
 #include "host/base/result.hpp"
 #include "host/data/file/files.hpp"
+#include "host/data/file/object_upload.hpp"
 
 namespace actorhost {
 
@@ -29,7 +33,9 @@ class AtomicFile {
   /// Discards the written bytes unless they were committed.
   ~AtomicFile();
 
-  Status write(std::span<const std::byte> bytes) const { return write_all(fd_.get(), bytes, path_); }
+  Status write(std::span<const std::byte> bytes) const {
+    return upload_ ? upload_->write(bytes) : write_all(fd_.get(), bytes, path_);
+  }
   /// Syncs and renames. A failure before the rename leaves the target unchanged. If the sync of the folder after the
   /// rename fails, the new file exists but may not survive a power failure. Call once.
   Status commit();
@@ -44,6 +50,7 @@ class AtomicFile {
   std::filesystem::path target_;     // with all links resolved; empty where the file is written in place
   std::filesystem::path temporary_;  // empty while the file is unnamed
   Fd fd_;
+  std::unique_ptr<ObjectUpload> upload_;  // of an object, instead of a file
 };
 
 /// The file that a write to `path` creates or changes, with all links resolved; it need not exist. Nothing if the links

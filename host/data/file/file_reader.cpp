@@ -10,6 +10,7 @@
 #include "host/data/file/decompress.hpp"
 #include "host/data/file/files.hpp"
 #include "host/data/file/plain_source.hpp"
+#include "host/data/file/url_source.hpp"
 
 namespace actorhost {
 
@@ -72,7 +73,49 @@ uint64_t gzip_size_hint(int fd, uint64_t file_bytes) {
   return std::clamp(size, file_bytes, kDeflateLimit * file_bytes);
 }
 
+/// A prefix that was already read from a source, then the rest of the source.
+class PrefixedSource final : public ByteSource {
+ public:
+  PrefixedSource(std::string prefix, std::unique_ptr<ByteSource> rest)
+      : prefix_(std::move(prefix)), rest_(std::move(rest)) {}
+  Result<size_t> read(std::span<std::byte> out) override {
+    if (used_ == prefix_.size()) return rest_->read(out);
+    const size_t size = std::min(out.size(), prefix_.size() - used_);
+    std::memcpy(out.data(), prefix_.data() + used_, size);
+    used_ += size;
+    return size;
+  }
+
+ private:
+  std::string prefix_;
+  size_t used_ = 0;
+  std::unique_ptr<ByteSource> rest_;
+};
+
+/// The decompressed content of a source.
+Result<std::unique_ptr<ByteSource>> unpacked(std::unique_ptr<ByteSource> packed, const std::string& name) {
+  std::array<std::byte, 10> start{};
+  AH_LET(auto got, read_fully(*packed, start));
+  std::string prefix(reinterpret_cast<const char*>(start.data()), got);
+  const Packing packing = packing_of(prefix);
+  std::unique_ptr<ByteSource> source = std::make_unique<PrefixedSource>(std::move(prefix), std::move(packed));
+  if (packing == Packing::gzip) return gzip_source(std::move(source), name);
+  if (packing == Packing::other) return archive_source(std::move(source), name);
+  return source;
+}
+
+Result<Opened> open_fetched(const std::string& url) {
+  AH_LET(auto fetched, url_source(url));
+  const HttpSource& reply = *fetched;
+  Opened opened;
+  AH_LET(opened.source, unpacked(std::move(fetched), shown_url(url)));
+  constexpr uint64_t kMostHint = uint64_t{256} << 20;  // a server may announce any size
+  opened.size_hint = std::min(reply.size().value_or(0), kMostHint);
+  return opened;
+}
+
 Result<Opened> open_detected(const std::filesystem::path& path) {
+  if (is_remote(path.string())) return open_fetched(path.string());
   AH_LET(auto file, open_for_reading(path));
   std::array<std::byte, 10> start{};
   Opened opened;
@@ -94,25 +137,6 @@ Result<Opened> open_detected(const std::filesystem::path& path) {
   }
   return opened;
 }
-
-/// A prefix that was already read from a source, then the rest of the source.
-class PrefixedSource final : public ByteSource {
- public:
-  PrefixedSource(std::string prefix, std::unique_ptr<ByteSource> rest)
-      : prefix_(std::move(prefix)), rest_(std::move(rest)) {}
-  Result<size_t> read(std::span<std::byte> out) override {
-    if (used_ == prefix_.size()) return rest_->read(out);
-    const size_t size = std::min(out.size(), prefix_.size() - used_);
-    std::memcpy(out.data(), prefix_.data() + used_, size);
-    used_ += size;
-    return size;
-  }
-
- private:
-  std::string prefix_;
-  size_t used_ = 0;
-  std::unique_ptr<ByteSource> rest_;
-};
 
 /// Memory of `size` bytes that starts with the first `used` bytes of `old`.
 Result<Blob> grown(const Blob& old, size_t used, uint64_t size, const std::filesystem::path& path) {
@@ -137,16 +161,7 @@ Result<std::unique_ptr<ByteSource>> open_source(const std::filesystem::path& pat
 
 Result<std::unique_ptr<ByteSource>> open_source(std::unique_ptr<ByteSource> packed, const std::string& name,
                                                 const ReadOptions& options) {
-  std::array<std::byte, 10> start{};
-  AH_LET(auto got, read_fully(*packed, start));
-  std::string prefix(reinterpret_cast<const char*>(start.data()), got);
-  const Packing packing = packing_of(prefix);
-  std::unique_ptr<ByteSource> source = std::make_unique<PrefixedSource>(std::move(prefix), std::move(packed));
-  if (packing == Packing::gzip) {
-    source = gzip_source(std::move(source), name);
-  } else if (packing == Packing::other) {
-    AH_LET(source, archive_source(std::move(source), name));
-  }
+  AH_LET(auto source, unpacked(std::move(packed), name));
   return std::unique_ptr<ByteSource>(std::make_unique<LimitedSource>(std::move(source), name, options.max_bytes));
 }
 

@@ -20,8 +20,9 @@ struct ReadOptions {
   uint64_t max_bytes = uint64_t{64} << 30;
 };
 
-/// The content as a stream. Errors are Code::io (file system) or Code::bad_data (damaged or truncated compressed data,
-/// content above max_bytes); they name the file and the offset in the content.
+/// The content as a stream. `path` may be a URL of url_source.hpp, here and in read_file. Errors are Code::io (file
+/// system) or Code::bad_data (damaged or truncated compressed data, content above max_bytes); they name the file and
+/// the offset in the content.
 Result<std::unique_ptr<ByteSource>> open_source(const std::filesystem::path& path, const ReadOptions& options = {});
 
 /// The decompressed content of another source; `name` appears in messages.

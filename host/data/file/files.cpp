@@ -2,6 +2,9 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,10 +12,54 @@
 
 #include "host/base/fd.hpp"
 #include "host/data/file/disk.hpp"
+#include "host/data/file/url_source.hpp"
 
 namespace actorhost {
 
-Result<OpenedFile> open_for_reading(const std::filesystem::path& path) {
+namespace {
+
+/// An unnamed file in the folder for data that does not fit in memory.
+Result<Fd> unnamed_file() {
+  const char* given = std::getenv("TMPDIR");
+  const std::filesystem::path folder = given != nullptr && *given != 0 ? given : "/tmp";
+  Fd fd(::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+  if (fd.valid()) return fd;
+  std::string name = folder / ".actorhost-XXXXXX";  // for a file system without unnamed files
+  fd = Fd(::mkostemp(name.data(), O_CLOEXEC));
+  if (!fd.valid()) return file_error(folder, "no file can be made here (TMPDIR)", errno);
+  ::unlink(name.c_str());
+  return fd;
+}
+
+Result<OpenedFile> fetched_file(const std::string& url) {
+  AH_LET(const auto source, url_source(url));
+  OpenedFile file;
+  file.regular = true;
+  std::vector<std::byte> bytes(size_t{256} << 10);
+  for (;;) {
+    AH_LET(const auto got, source->read(bytes));
+    if (!file.fd.valid()) {  // after a server's error, no file is made
+      AH_LET(file.fd, unnamed_file());
+    }
+    if (got == 0) break;
+    AH_TRY(write_all(file.fd.get(), std::span(bytes).first(got), "a temporary copy of " + shown_url(url)));
+    file.size += got;
+  }
+  if (::lseek(file.fd.get(), 0, SEEK_SET) < 0) return file_error(shown_url(url), "cannot be read again", errno);
+  return file;
+}
+
+}  // namespace
+
+Error changed_file(const std::filesystem::path& path, uint64_t planned, uint64_t now) {
+  return {Code::bad_data, path.string() + ": had " + std::to_string(planned) +
+                              " bytes when the job was planned and has " + std::to_string(now) +
+                              " now; is it being written?"};
+}
+
+Result<OpenedFile> open_for_reading(const std::filesystem::path& given) {
+  if (is_remote(given.string())) return fetched_file(given.string());
+  const std::filesystem::path path = local_path(given.string());
   OpenedFile file;
   file.fd = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.fd.valid()) return file_error(path, "cannot open for reading", errno);

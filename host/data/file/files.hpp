@@ -19,8 +19,11 @@ struct OpenedFile {
   bool regular = false;
 };
 
-/// Opens for reading. A directory is an error with its own message.
+/// Opens for reading. A directory is an error with its own message. The content of a remote URL is fetched into an
+/// unnamed file in $TMPDIR.
 Result<OpenedFile> open_for_reading(const std::filesystem::path& path);
+/// The error of a file with another size than its size when the job was planned.
+Error changed_file(const std::filesystem::path& path, uint64_t planned, uint64_t now);
 /// Creates or truncates, mode 0666 less the umask.
 Result<Fd> open_for_writing(const std::filesystem::path& path);
 

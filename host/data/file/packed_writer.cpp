@@ -20,19 +20,29 @@ struct Named {
 constexpr std::array<Named, 4> kNames = {
     {{FilePacking::gzip, ".gz"}, {FilePacking::zstd, ".zst"}, {FilePacking::xz, ".xz"}, {FilePacking::bzip2, ".bz2"}}};
 
-class PlainWriter final : public PackedWriter {
+class FileOfSink final : public ByteSink {
  public:
-  PlainWriter(Fd fd, std::filesystem::path path) : fd_(std::move(fd)), path_(std::move(path)) {}
-  Status write(std::string_view bytes) override {
-    bytes_ += bytes.size();
-    return write_all(fd_.get(), std::as_bytes(std::span(bytes)), path_);
-  }
+  FileOfSink(Fd fd, std::filesystem::path path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  Status write(std::span<const std::byte> bytes) override { return write_all(fd_.get(), bytes, path_); }
   Status close() override { return fd_.close(path_); }
-  uint64_t file_bytes() const noexcept override { return bytes_; }
 
  private:
   Fd fd_;
   std::filesystem::path path_;
+};
+
+class PlainWriter final : public PackedWriter {
+ public:
+  explicit PlainWriter(std::unique_ptr<ByteSink> sink) : sink_(std::move(sink)) {}
+  Status write(std::string_view bytes) override {
+    bytes_ += bytes.size();
+    return sink_->write(std::as_bytes(std::span(bytes)));
+  }
+  Status close() override { return sink_->close(); }
+  uint64_t file_bytes() const noexcept override { return bytes_; }
+
+ private:
+  std::unique_ptr<ByteSink> sink_;
   uint64_t bytes_ = 0;
 };
 
@@ -40,9 +50,12 @@ class PlainWriter final : public PackedWriter {
 /// reported to it as a success. The actual error is stored here.
 class ArchiveWriter final : public PackedWriter {
  public:
-  ArchiveWriter(Fd fd, std::filesystem::path path)
-      : fd_(std::move(fd)), path_(std::move(path)), archive_(archive_write_new()) {}
-  ~ArchiveWriter() override { archive_write_free(archive_); }
+  ArchiveWriter(std::unique_ptr<ByteSink> sink, std::string name)
+      : sink_(std::move(sink)), name_(std::move(name)), archive_(archive_write_new()) {}
+  ~ArchiveWriter() override {
+    abandoned_ = true;  // freeing `archive_` writes the end of the data
+    archive_write_free(archive_);
+  }
 
   Status open(FilePacking packing) {
     if (archive_write_set_format_raw(archive_) != ARCHIVE_OK || add_filter(packing) != ARCHIVE_OK) return failure();
@@ -68,7 +81,7 @@ class ArchiveWriter final : public PackedWriter {
   Status close() override {
     if (archive_write_close(archive_) != ARCHIVE_OK) return failure();
     AH_TRY(error_);
-    return fd_.close(path_);
+    return sink_->close();
   }
   uint64_t file_bytes() const noexcept override { return bytes_; }
 
@@ -88,8 +101,8 @@ class ArchiveWriter final : public PackedWriter {
 
   static la_ssize_t on_write(archive*, void* self_pointer, const void* bytes, size_t size) {
     auto* self = static_cast<ArchiveWriter*>(self_pointer);
-    if (self->error_.ok()) {
-      self->error_ = write_all(self->fd_.get(), {static_cast<const std::byte*>(bytes), size}, self->path_);
+    if (self->error_.ok() && !self->abandoned_) {
+      self->error_ = self->sink_->write({static_cast<const std::byte*>(bytes), size});
     }
     self->bytes_ += size;
     return static_cast<la_ssize_t>(size);
@@ -98,14 +111,14 @@ class ArchiveWriter final : public PackedWriter {
   Status failure() {
     if (!error_.ok()) return error_;
     const char* reason = archive_error_string(archive_);
-    return Error{Code::io,
-                 path_.string() + ": cannot be compressed: " + (reason != nullptr ? reason : "libarchive failed")};
+    return Error{Code::io, name_ + ": cannot be compressed: " + (reason != nullptr ? reason : "libarchive failed")};
   }
 
-  Fd fd_;
-  std::filesystem::path path_;
+  std::unique_ptr<ByteSink> sink_;
+  std::string name_;
   archive* archive_;
-  Status error_;  // of the file
+  Status error_;  // of the sink
+  bool abandoned_ = false;
   uint64_t bytes_ = 0;
 };
 
@@ -127,10 +140,15 @@ std::string_view extension_of(FilePacking packing) noexcept {
 
 Result<std::unique_ptr<PackedWriter>> PackedWriter::open(const std::filesystem::path& path, FilePacking packing) {
   AH_LET(auto fd, open_for_writing(path));
+  return open(std::make_unique<FileOfSink>(std::move(fd), path), path.string(), packing);
+}
+
+Result<std::unique_ptr<PackedWriter>> PackedWriter::open(std::unique_ptr<ByteSink> sink, const std::string& name,
+                                                         FilePacking packing) {
   if (packing == FilePacking::none) {
-    return std::unique_ptr<PackedWriter>(std::make_unique<PlainWriter>(std::move(fd), path));
+    return std::unique_ptr<PackedWriter>(std::make_unique<PlainWriter>(std::move(sink)));
   }
-  auto writer = std::make_unique<ArchiveWriter>(std::move(fd), path);
+  auto writer = std::make_unique<ArchiveWriter>(std::move(sink), name);
   AH_TRY(writer->open(packing));
   return std::unique_ptr<PackedWriter>(std::move(writer));
 }

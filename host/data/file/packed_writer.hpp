@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
+#include "host/data/file/byte_sink.hpp"
 
 namespace actorhost {
 
@@ -22,6 +24,9 @@ class PackedWriter : private NonCopyable {
  public:
   /// Creates or truncates the file.
   static Result<std::unique_ptr<PackedWriter>> open(const std::filesystem::path& path, FilePacking packing);
+  /// Writes into `sink`; `name` appears in messages.
+  static Result<std::unique_ptr<PackedWriter>> open(std::unique_ptr<ByteSink> sink, const std::string& name,
+                                                    FilePacking packing);
   /// Without `close` the file is truncated at an arbitrary place.
   virtual ~PackedWriter() = default;
 

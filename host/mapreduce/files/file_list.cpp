@@ -8,6 +8,7 @@
 
 #include "host/data/file/file_reader.hpp"
 #include "host/data/file/files.hpp"
+#include "host/data/file/object_store.hpp"
 
 namespace actorhost {
 
@@ -63,6 +64,7 @@ Result<InputFile> inspect_file(const std::string& path) {
 }  // namespace
 
 Result<std::vector<InputFile>> find_input_files(const std::string& path) {
+  if (is_object_url(path)) return find_input_objects(path);
   AH_LET(const auto paths, !fs::exists(path) && is_pattern(path) ? globbed(path) : chosen(path));
   std::vector<InputFile> files;
   for (const std::string& one : paths) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <string_view>
 #include <system_error>
 
@@ -65,6 +66,24 @@ Views names_of(std::string_view pattern) {
   return names;
 }
 
+bool is_hidden(std::string_view name) { return name[0] == '.' || name[0] == '_'; }
+
+/// Whether `name` matches one name of a pattern.
+bool matches_name(std::string_view pattern, const std::string& name) {
+  if (is_hidden(name) && name[0] != pattern[0]) return false;
+  return ::fnmatch(std::string(pattern).c_str(), name.c_str(), 0) == 0;
+}
+
+/// Whether the names of a path match the names of a pattern, from the given positions on.
+bool match(std::span<const std::string_view> pattern, std::span<const std::string_view> path) {
+  if (pattern.empty() || path.empty()) return pattern.empty() && path.empty();
+  if (pattern[0] != "**") {
+    return matches_name(pattern[0], std::string(path[0])) && match(pattern.subspan(1), path.subspan(1));
+  }
+  if (pattern.size() == 1) return std::none_of(path.begin(), path.end(), is_hidden);
+  return match(pattern.subspan(1), path) || (!is_hidden(path[0]) && match(pattern, path.subspan(1)));
+}
+
 /// Walks through folders; each level matches one name of the pattern.
 class Walk {
  public:
@@ -78,12 +97,8 @@ class Walk {
       return below(folder, i);
     }
     if (!has_wildcard(names_[i])) return found(folder / names_[i], i);
-    const std::string pattern(names_[i]);
     return each_in(folder, [&](const fs::directory_entry& entry) -> Status {
-      const std::string name = entry.path().filename();
-      const bool hidden = (name[0] == '.' || name[0] == '_') && name[0] != pattern[0];
-      if (hidden || ::fnmatch(pattern.c_str(), name.c_str(), 0) != 0) return {};
-      return found(entry.path(), i);
+      return matches_name(names_[i], entry.path().filename()) ? found(entry.path(), i) : Status();
     });
   }
   std::vector<std::string> take() { return std::move(files_); }
@@ -102,7 +117,7 @@ class Walk {
   Status below(const fs::path& folder, size_t i) {
     return each_in(folder, [&](const fs::directory_entry& entry) -> Status {
       const std::string name = entry.path().filename();
-      if (name[0] == '.' || name[0] == '_') return {};
+      if (is_hidden(name)) return {};
       std::error_code error;
       if (entry.is_directory(error)) return entry.is_symlink(error) ? Status() : from(entry.path(), i);
       if (i + 1 == names_.size()) files_.push_back(entry.path());
@@ -152,6 +167,14 @@ bool is_pattern(const std::string& text) {
   size_t begin = 0;
   size_t end = 0;
   return has_wildcard(text) || !first_choices(text, begin, end).empty();
+}
+
+bool matches_pattern(std::string_view pattern, std::string_view path) {
+  return match(names_of(pattern), names_of(path));
+}
+
+std::string_view literal_start(std::string_view pattern) noexcept {
+  return pattern.substr(0, pattern.find_first_of("*?[\\"));
 }
 
 Result<std::vector<std::string>> glob_files(const std::string& pattern) {

@@ -1,14 +1,16 @@
 #include "host/mapreduce/files/save_folder.hpp"
 
 #include <cerrno>
-#include <fstream>
 #include <system_error>
 
 #include <nlohmann/json.hpp>
 
 #include "host/base/system_random.hpp"
 #include "host/data/file/disk.hpp"
+#include "host/data/file/file_reader.hpp"
 #include "host/data/file/files.hpp"
+#include "host/data/file/object_store.hpp"
+#include "host/mapreduce/files/object_save.hpp"
 
 namespace actorhost {
 
@@ -67,12 +69,26 @@ void each_committer(const SaveFolder& save, Act act) {
   }
 }
 
-Status write_mark(const SaveFolder& save, const SaveFigures& figures, const fs::path& folder) {
+SaveFigures sum_of_parts(const std::vector<SavedPart>& parts) {
+  SaveFigures figures;
+  for (const SavedPart& part : parts) {
+    ++figures.files;
+    figures.rows += part.rows;
+    figures.bytes += part.bytes;
+  }
+  return figures;
+}
+
+std::string mark_text(const SaveFolder& save, const SaveFigures& figures) {
   Json mark = {{"id", save.id}, {"files", figures.files}, {"rows", figures.rows}, {"bytes", figures.bytes}};
   if (!save.fingerprint.empty()) mark["checkpoint"] = save.fingerprint;
+  return mark.dump() + "\n";
+}
+
+Status write_mark(const SaveFolder& save, const SaveFigures& figures, const fs::path& folder) {
   const fs::path path = folder / kMark;
   AH_LET(auto fd, open_for_writing(path));
-  const std::string text = mark.dump() + "\n";
+  const std::string text = mark_text(save, figures);
   AH_TRY(write_all(fd.get(), std::as_bytes(std::span(text)), path));
   AH_TRY(fd.close(path));
   if (save.fingerprint.empty()) return {};
@@ -93,13 +109,8 @@ Status move_into_place(const SaveFolder& save, const fs::path& folder) {
 
 /// Fills `folder` and gives it the target's name.
 Result<SaveFigures> commit_in(const SaveFolder& save, const std::vector<SavedPart>& parts, const fs::path& folder) {
-  SaveFigures figures;
-  for (const SavedPart& part : parts) {
-    AH_TRY(take_part(save, part, folder));
-    ++figures.files;
-    figures.rows += part.rows;
-    figures.bytes += part.bytes;
-  }
+  for (const SavedPart& part : parts) AH_TRY(take_part(save, part, folder));
+  const SaveFigures figures = sum_of_parts(parts);
   AH_TRY(write_mark(save, figures, folder));
   // A suspected node that still commits could otherwise replace this folder, or a later save's folder, by its own.
   const fs::path aside = folder / ".aside";
@@ -137,8 +148,8 @@ Result<fs::path> save_target(const std::string& path) {
 }
 
 Result<SaveMark> read_mark(const fs::path& folder) {
-  std::ifstream file(folder / kMark);
-  const Json mark = Json::parse(file, nullptr, false);
+  const auto content = read_file(folder / kMark);
+  const Json mark = Json::parse(content ? content->view() : "", nullptr, false);
   const auto number = [&](const char* name) {
     const auto found = mark.find(name);
     return found != mark.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
@@ -152,6 +163,7 @@ Result<SaveMark> read_mark(const fs::path& folder) {
 }
 
 Result<SaveFolder> begin_save(const std::string& path, bool overwrite, const std::string& id) {
+  if (is_object_url(path)) return begin_object_save(path, overwrite, id);
   AH_LET(const auto target, save_target(path));
   const fs::path staging = target.parent_path() / ("." + target.filename().string() + ".saving-" + id);
   const SaveFolder save{target, staging, id, overwrite, {}};
@@ -180,7 +192,10 @@ bool is_committed(const SaveFolder& save) {
 }
 
 Result<SaveFigures> commit_save(const SaveFolder& save, const std::vector<SavedPart>& parts) {
-  if (!is_committed(save)) {
+  const bool is_committed_yet = is_committed(save);
+  if (!is_committed_yet && is_object_url(save.target.string())) {
+    AH_TRY(commit_object_save(save, parts, mark_text(save, sum_of_parts(parts))));
+  } else if (!is_committed_yet) {
     const fs::path own = save.staging.string() + "-" + std::to_string(system_random());
     std::error_code error;
     fs::create_directory(own, error);
@@ -195,6 +210,7 @@ Result<SaveFigures> commit_save(const SaveFolder& save, const std::vector<SavedP
 }
 
 void abandon_save(const SaveFolder& save) {
+  if (is_object_url(save.target.string())) return abandon_object_save(save);
   std::error_code error;
   // Under another name, no task can add a file to the folder while it is removed.
   fs::rename(save.staging, save.staging.string() + "-" + std::to_string(system_random()), error);

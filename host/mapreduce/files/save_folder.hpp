@@ -10,6 +10,8 @@
 //   .NAME.saving-ID         beside it, during the save; in it attempts, .part-00000-RANDOM, and .unfinished of a
 //                           checkpoint that can be resumed (checkpoint_folder.hpp)
 //   .NAME.saving-ID-RANDOM  of a worker that commits
+// An s3:// target: object_save.hpp.
+//
 //   _SUCCESS                {"id": ID, "files": n, "rows": n, "bytes": n[, "checkpoint": FINGERPRINT]}
 
 #include <cstdint>

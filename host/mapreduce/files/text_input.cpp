@@ -29,7 +29,7 @@ Result<std::unique_ptr<TextInput>> TextInput::open_part(const std::filesystem::p
   }
   ::posix_fadvise(opened.fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   auto source = std::make_unique<PlainSource>(std::move(opened.fd), path);
-  return std::unique_ptr<TextInput>(new TextInput(std::move(source), path.string(), begin, end, size));
+  return over_part(std::move(source), path.string(), begin, end, size);
 }
 
 Result<std::unique_ptr<TextInput>> TextInput::open_whole(const std::filesystem::path& path) {
@@ -38,14 +38,13 @@ Result<std::unique_ptr<TextInput>> TextInput::open_whole(const std::filesystem::
   return over(std::move(*source));
 }
 
-std::unique_ptr<TextInput> TextInput::over(std::unique_ptr<ByteSource> source) {
-  return std::unique_ptr<TextInput>(new TextInput(std::move(source), {}, 0, kToTheEnd, kToTheEnd));
+std::unique_ptr<TextInput> TextInput::over_part(std::unique_ptr<ByteSource> source, std::string name, uint64_t begin,
+                                                uint64_t end, uint64_t size) {
+  return std::unique_ptr<TextInput>(new TextInput(std::move(source), std::move(name), begin, end, size));
 }
 
-Error changed_file(const std::filesystem::path& path, uint64_t planned, uint64_t now) {
-  return {Code::bad_data, path.string() + ": had " + std::to_string(planned) +
-                              " bytes when the job was planned and has " + std::to_string(now) +
-                              " now; is it being written?"};
+std::unique_ptr<TextInput> TextInput::over(std::unique_ptr<ByteSource> source) {
+  return std::unique_ptr<TextInput>(new TextInput(std::move(source), {}, 0, kToTheEnd, kToTheEnd));
 }
 
 /// Checks that the file still has its initial size, as far as it was read.

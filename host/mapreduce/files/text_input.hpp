@@ -16,9 +16,6 @@
 
 namespace actorhost {
 
-/// The error of a file whose size differs from its size when the job was planned.
-Error changed_file(const std::filesystem::path& path, uint64_t planned, uint64_t now);
-
 class TextInput {
  public:
   static constexpr uint64_t kToTheEnd = UINT64_MAX;
@@ -29,6 +26,10 @@ class TextInput {
                                                       uint64_t size);
   /// Opens a whole file, unpacked if it is compressed.
   static Result<std::unique_ptr<TextInput>> open_whole(const std::filesystem::path& path);
+  /// Reads a part of an uncompressed content of `size` bytes, called `name` in messages. `source` begins at the byte
+  /// before `begin`, or at the first byte.
+  static std::unique_ptr<TextInput> over_part(std::unique_ptr<ByteSource> source, std::string name, uint64_t begin,
+                                              uint64_t end, uint64_t size);
   /// Reads a whole source.
   static std::unique_ptr<TextInput> over(std::unique_ptr<ByteSource> source);
 

@@ -5,6 +5,8 @@
 
 #include "host/base/system_random.hpp"
 #include "host/data/content/text_number.hpp"
+#include "host/data/file/object_upload.hpp"
+#include "host/mapreduce/files/object_save.hpp"
 #include "host/mapreduce/files/value_text.hpp"
 
 namespace actorhost {
@@ -26,6 +28,7 @@ std::string part_name(uint32_t part, const FileOptions& options) {
 
 std::filesystem::path attempt_path(const SaveFolder& save, const std::string& name) {
   if (is_committed(save)) return "/dev/null";
+  if (is_object_url(save.target.string())) return save.target / name;
   return save.staging / ("." + name + "-" + std::to_string(system_random()));
 }
 
@@ -33,6 +36,7 @@ Result<std::unique_ptr<FileSink>> FileSink::open(const SaveFolder& save, uint32_
   const std::string name = part_name(part, options);
   std::unique_ptr<FileSink> sink(new FileSink(options));
   std::filesystem::path path = attempt_path(save, name);
+  if (is_object_url(path.string())) return open_upload(std::move(sink), path.string(), name);
   auto writer = PackedWriter::open(path, options.packing);
   if (!writer) {
     Error error = std::move(writer).error();
@@ -41,8 +45,22 @@ Result<std::unique_ptr<FileSink>> FileSink::open(const SaveFolder& save, uint32_
   }
   if (path != "/dev/null") sink->path_ = std::move(path);
   sink->writer_ = *std::move(writer);
-  if (!options.names.empty()) sink->buffer_ = csv_header(options.names, options.separator);
+  sink->begin_text();
   return sink;
+}
+
+Result<std::unique_ptr<FileSink>> FileSink::open_upload(std::unique_ptr<FileSink> sink, const std::string& url,
+                                                        const std::string& name) {
+  AH_LET(auto upload, ObjectUpload::begin(url, true));
+  sink->upload_ = upload.get();
+  sink->name_ = name;
+  AH_LET(sink->writer_, PackedWriter::open(std::move(upload), url, sink->options_.packing));
+  sink->begin_text();
+  return sink;
+}
+
+void FileSink::begin_text() {
+  if (!options_.names.empty()) buffer_ = csv_header(options_.names, options_.separator);
 }
 
 FileSink::~FileSink() {
@@ -98,7 +116,7 @@ Status FileSink::finish() {
   AH_TRY(writer_->write(buffer_));
   buffer_.clear();
   AH_TRY(writer_->close());
-  name_ = std::exchange(path_, {}).filename();
+  name_ = upload_ != nullptr ? upload_name(name_, upload_->id()) : std::exchange(path_, {}).filename().string();
   return {};
 }
 

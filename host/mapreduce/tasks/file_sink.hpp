@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "host/data/file/object_upload.hpp"
 #include "host/data/file/packed_writer.hpp"
 #include "host/mapreduce/files/save_folder.hpp"
 #include "host/mapreduce/tasks/task_sinks.hpp"
@@ -34,7 +35,8 @@ struct FileOptions {
 
 /// "part-00003.csv.gz"
 std::string part_name(uint32_t part, const FileOptions& options);
-/// The path for an attempt at the part, under a unique name; "/dev/null" when the save is already complete.
+/// The path for an attempt at the part, under a unique name, or the URL of the part's upload; "/dev/null" when the save
+/// is already complete.
 std::filesystem::path attempt_path(const SaveFolder& save, const std::string& name);
 
 class FileSink final : public PartSink {
@@ -50,11 +52,16 @@ class FileSink final : public PartSink {
 
  private:
   explicit FileSink(FileOptions options) : options_(std::move(options)) {}
+  /// Makes `sink` write an upload, which the save's commit completes.
+  static Result<std::unique_ptr<FileSink>> open_upload(std::unique_ptr<FileSink> sink, const std::string& url,
+                                                       const std::string& name);
+  void begin_text();
   Status line(const RowValue& first, const RowValue* second);
 
   FileOptions options_;
-  std::filesystem::path path_;  // empty when the part is discarded or complete
-  std::string name_;            // of the file, when it is complete
+  std::filesystem::path path_;      // empty when the part is discarded, complete or an upload
+  std::string name_;                // of the complete file; of the part of an upload
+  ObjectUpload* upload_ = nullptr;  // of writer_; nullptr for a file
   std::unique_ptr<PackedWriter> writer_;
   std::string buffer_;
   uint64_t rows_ = 0;

@@ -54,7 +54,7 @@ local function contents_of(files, operation)
 end
 
 -- All files of a URL or of a list of URLs.
-local function files_of(url, operation)
+local function files_of(url, operation, options)
   if type(url) ~= "string" and type(url) ~= "table" then check.wrong("url", operation, "a string or an array of them", url) end
   local out = {}
   if type(url) == "table" and #url == 0 then check.fail("%s: no url is given", operation) end
@@ -63,7 +63,7 @@ local function files_of(url, operation)
     if urls.is_http(one) then
       out[#out + 1] = { url = one }
     else
-      local files, message = c.find_files(urls.path(one, operation))
+      local files, message = c.find_files(urls.path(one, operation), options.timeout or SILENT_SECONDS, options.ca_file or "")
       if not files then check.fail("%s: %s", operation, message) end
       for _, file in ipairs(files) do out[#out + 1] = file end
     end
@@ -130,7 +130,7 @@ local function source(op, url, options, make, csv)
   local operation = "mapreduce." .. op
   if options.on_error then check.one_of(options.on_error, { "fail", "skip" }, "on_error", operation) end
   if options.timeout then check.number(options.timeout, "timeout", operation, 1) end
-  local files, format = files_of(url, operation), options.format or "text"
+  local files, format = files_of(url, operation, options), options.format or "text"
   local splits = make(files, operation)
   return dataset.new {
     kind = "source", op = op, partitions = #splits,
@@ -168,7 +168,9 @@ end
 ---a pattern: `*`, `?` and `[...]` within a name, `**` for any number of folders ("logs/**/*.gz"; "logs/**" is all files
 ---below), `{a,b}` for a choice. A pattern gives its files in the order of paths, each once. It leaves out names that
 ---begin with `.` or `_` unless it spells these out, and `**` does not follow links to folders. Each `http://` or
----`https://` URL is fetched by one node.
+---`https://` URL is fetched by one node. `s3://BUCKET/KEY` names an object, a folder or a pattern in an object storage;
+---`actorhost help AWS_ACCESS_KEY_ID` lists the variables of the access. Large objects are shared by the nodes, as files
+---are.
 ---
 ---Files are cut at line ends and shared by the nodes; gzip, Zstandard, xz and bzip2 are unpacked. Every node must see
 ---the same files, and they must not change while the job runs.

@@ -137,7 +137,10 @@ end
 ---is refused unless `overwrite` is given. Text has a line for each row, with a tab in a pair. CSV (RFC 4180) has two
 ---columns for a pair, one for each element of an array, or with `header` one for each name. JSON lines have `[k, v]`
 ---for a pair. All hosts must see the same folder.
----@param url string `file://PATH` or a path
+---
+---An `s3://BUCKET/KEY` target is a folder of an object storage. Its objects appear after the last row is written, one
+---after another, and `_SUCCESS` appears last. `overwrite` removes the old `_SUCCESS` before it replaces objects.
+---@param url string `file://PATH`, a path, or `s3://BUCKET/KEY`
 ---@param options? actor.mapreduce.SaveOptions
 ---@return {files: integer, rows: integer, bytes: integer} the sums over all parts
 function Dataset:save(url, options)

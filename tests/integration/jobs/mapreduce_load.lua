@@ -64,7 +64,7 @@ function jobs.wrong_arguments_are_errors_at_the_line_of_the_user()
   refused(function() mr.load('none.txt') end, "mapreduce.load: none.txt: cannot open for reading: No such file")
   refused(function() mr.load('*.csv') end, "mapreduce.load: *.csv: no file matches")
   refused(function() mr.load('ftp://x/y') end,
-    "mapreduce.load: 'ftp://' is not supported; give file://PATH, unix://PATH or a path, http://")
+    "mapreduce.load: 'ftp://' is not supported; give file://PATH, unix://PATH or a path, s3://BUCKET/KEY, http://")
   refused(function() mr.load {} end, "mapreduce.load: no url is given")
   refused(function() mr.load(7) end, "bad argument 'url' to mapreduce.load: expected a string or an array of them, got number")
   refused(function() mr.load('a.txt', { on_error = 'ignore' }) end, "expected one of 'fail', 'skip', got 'ignore'")
