@@ -171,7 +171,8 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option("--servers", raw.servers, "parameter-server shards (1)")->type_name("S");
   app.add_option("--replicas", raw.replicas, "copies of each key of peers, on different hosts if there are enough (3)")
       ->type_name("R");
-  app.add_option("--checkpoint", out.checkpoint, "folder for checkpoints")->type_name("DIR");
+  app.add_option("--checkpoint", out.checkpoint, "folder for checkpoints, on a disk or s3://BUCKET/KEY")
+      ->type_name("DIR");
   app.add_option("--grace", raw.grace, "seconds after SIGTERM for a last checkpoint, if the run has checkpoints (20)")
       ->type_name("S");
   app.add_option("--resume", raw.resume, "continue from the newest complete checkpoint in DIR (--checkpoint's)")

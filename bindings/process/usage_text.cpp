@@ -15,6 +15,7 @@ constexpr CommandText kCommands[] = {
     {"repl", "repl [--attach [HOST:PORT]]", "a console: Lua on the nodes of a run, :commands about it"},
     {"rehearse", "rehearse [flags] job.lua [args..]", "run a job on simulated hosts in this process"},
     {"sim", "sim [flags] [rule.lua...]", "simulate barrier rules"},
+    {"fetch", "fetch mnist|URL", "store a data set or a file in the cache of this user"},
     {"doctor", "doctor [--json]", "check this machine: limits, ports, token, libraries"},
     {"help", "help [TOPIC|NAME]", "help on a function, flag or variable"},
 };
@@ -40,12 +41,20 @@ const char* const kVariables =
     "                              as --nnodes, --node-rank, -n, --rdzv-endpoint, --rdzv-id\n"
     "  ACTORHOST_SERVICE           headless service of a Kubernetes indexed Job; pod 0 is the coordinator\n"
     "  ACTORHOST_ISA               instruction set of the kernels; the machine must support it\n"
+    "  ACTORHOST_MNIST             folder of the files of MNIST\n"
+    "  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN\n"
+    "                              the key for s3:// URLs; without a key, requests are anonymous\n"
+    "  AWS_REGION, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL\n"
+    "                              of s3:// URLs: the region (us-east-1); the service's address (Amazon's)\n"
+    "  CURL_CA_BUNDLE, SSL_CERT_FILE\n"
+    "                              certificates to check https servers with (the system's)\n"
     "  ACTORHOST_BUILD_DIR, ACTORHOST_PRESET, ACTORHOST_JOBS, ACTORHOST_CMAKE_FLAGS\n"
     "                              for scripts/actorhost: build folder, preset, number of compilers, cmake flags\n"
     "  XDG_CONFIG_HOME, TMPDIR     folder of the token (actorhost/token); folder for data that does not fit in memory\n"
     "  RANK WORLD_SIZE ..., OMPI_*, PMI_*, SLURM_*, JOB_COMPLETION_INDEX\n"
     "                              of launchers; the first log line names the match\n"
     "  XDG_STATE_HOME              folder of the console's history (actorhost/history)\n"
+    "  XDG_CACHE_HOME              folder of fetched files (actorhost), by default ~/.cache\n"
     "  ACTORHOST_CHILD, ACTORHOST_CONSOLE, ACTORHOST_WORKER   set by actorhost for its own processes\n";
 
 const char* const kExitCodes =

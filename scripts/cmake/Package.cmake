@@ -35,8 +35,8 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libactorhost-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 # As in actorhostConfig.cmake.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libarchive-dev, libboost-context-dev, libluajit-5.1-dev, liblz4-dev, \
-libnng-dev, libsodium-dev, libspdlog-dev, libutf8proc-dev, libxxhash-dev, nlohmann-json3-dev, pkg-config, \
-prometheus-cpp-dev, zlib1g-dev")
+libnng-dev, libpugixml-dev, libsodium-dev, libspdlog-dev, libutf8proc-dev, libxxhash-dev, nlohmann-json3-dev, \
+pkg-config, prometheus-cpp-dev, zlib1g-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "${CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS}")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS actorhost)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "host for distributed jobs in Lua (libraries for C++)

@@ -1,7 +1,8 @@
 --- Data sets: MNIST (IDX), CSV, LIBSVM, npy and npz files and lines of text, plain or compressed; generated digits,
 --- small synthetic sets; parts of a set, batches, and a loader that gathers batches ahead. The calling node reads
---- files, in C++. An unreadable or damaged file raises an error with the file, the place, the found value and the
---- expected value. Samples, positions and classes count from 1.
+--- files, in C++. A path may also be an `http://`, `https://` or `s3://BUCKET/KEY` URL; of these, only s3 can be
+--- written (`actorhost help AWS_ACCESS_KEY_ID`). An unreadable or damaged file raises an error with the file, the
+--- place, the found value and the expected value. Samples, positions and classes count from 1.
 ---
 ---     local mnist = data.mnist()
 ---     local plan = data.batches{n = mnist.train.n, size = 32, epochs = 5, seed = 1}
@@ -15,6 +16,8 @@ local base = require("actor.tensor.base")
 local sparse = require("actor.data.sparse")
 local planning = require("actor.data.batches")
 local made = require("actor.data.made")
+local fetching = require("actor.data.fetch")
+local log = require("actor.log")
 local parts = require("actor.data.parts")
 local util = require("actor.util")
 
@@ -24,6 +27,7 @@ local Positions = planning.Positions
 ---@class actor.data
 local M = {
   batches = planning.batches, loader = require("actor.data.loader").loader, split = parts.split, holdout = parts.holdout,
+  fetch = fetching.fetch,
   blobs = made.blobs, regression = made.regression, classification = made.classification, low_rank = made.low_rank,
 }
 
@@ -155,28 +159,54 @@ function M.batch(source, positions, out)
   return out
 end
 
-local mnist_options = { train = "number?", test = "number?", seed = "number?" }
+local mnist_options = {
+  train = "number?", test = "number?", seed = "number?", fetch = "boolean?", mirror = "string?", sums = "table?",
+}
 
----Returns MNIST, read from the four IDX files in `dir` (plain or .gz). Without `dir` the files are searched in
----shared/data/mnist near the current directory and the program. If they are missing, digits are generated:
----`options.train` and `options.test` of them (60,000 and 10,000) from `options.seed` (1). A process has one copy.
----@param dir? string
----@param options? {train?: integer, test?: integer, seed?: integer} of generated digits
+---The report about missing files: their names, the folders of the search, and how to get the files.
+local function missing_text(searched)
+  local names = {}
+  for name in util.pairs(fetching.mnist_sums) do names[#names + 1] = name end
+  return ("data.mnist: no MNIST is here, so the digits are synthetic. Its files (%s, plain or .gz) were searched in %s. " ..
+    "'actorhost fetch mnist' downloads the files for all later runs, as does data.mnist { fetch = true }; " ..
+    "ACTORHOST_MNIST=FOLDER names a folder with the files"):format(table.concat(names, ", "), searched)
+end
+
+---Returns MNIST, read from its four IDX files (plain or .gz). Without `dir` the files are searched in
+---`$ACTORHOST_MNIST`, in shared/data/mnist near the current directory and the program, and among the fetched files. If
+---they are missing, `options.fetch` downloads them; a `mirror` or `sums` skips the search. Otherwise digits are
+---generated: `options.train` and `options.test` of them (60,000 and 10,000) from `options.seed` (1), and the log
+---reports where the files were searched and how to get them. A process has one copy.
+---
+---     local set = data.mnist { fetch = true }
+---@param dir? string the folder of the files; or the options
+---@param options? {train?: integer, test?: integer, seed?: integer, fetch?: boolean, mirror?: string,
+---  sums?: table<string, string>} `train`, `test`, `seed`: of generated digits. `fetch`: download missing files, as
+---  `data.fetch` does, from `mirror`: "ossci", "cvdf", or the URL of a folder of the four .gz files (default: each named
+---  mirror until one succeeds). Their unpacked content must have the SHA-256 sums of MNIST, or, for another set in its
+---  form, the `sums` by file name ("train-images-idx3-ubyte"); a name that is missing in `sums` is not checked
 ---@return {train: actor.data.Set, test: actor.data.Set, source: string} source: the origin of the digits, as text
 function M.mnist(dir, options)
   local fn = "data.mnist"
+  if type(dir) == "table" and options == nil then dir, options = nil, dir end
   check.optional(dir, "string", "dir", fn)
   options = check.optional_options(options, mnist_options, fn)
+  local fetch = options.fetch
+  if not fetch and (options.mirror or options.sums) then check.fail("%s: 'mirror' and 'sums' are for fetch = true", fn) end
+  if fetch and dir then check.fail("%s: fetch = true brings the files into the cache, so no folder is to be given", fn) end
   local rows = { Rows(), Rows(), Rows(), Rows() }
-  local source, searched
-  if not dir then dir, searched = c.find_mnist() end
+  local source, searched, reports
+  -- Files that are here do not replace another set, or a mirror that the script names.
+  if not dir and not options.mirror and not options.sums then dir, searched, reports = c.find_mnist() end
+  if not dir and fetch then dir = fetching.fetch_mnist(options.mirror, options.sums, fn) end
   if dir then
     c.mnist(rows[1], rows[2], rows[3], rows[4], dir)
-    source = "MNIST from " .. dir
+    source = ("%s from %s"):format(options.sums and "a set in MNIST's form" or "MNIST", dir)
   else
+    if reports then log.warn("%s", missing_text(searched)) end
     local seed = options.seed or 1
     c.drawn_mnist(rows[1], rows[2], rows[3], rows[4], seed, options.train or 60000, options.test or 10000)
-    source = ("digits drawn with seed %d (no MNIST in shared/data/mnist beside or above %s)"):format(seed, searched)
+    source = ("synthetic digits of seed %d ('actorhost fetch mnist' gets the real MNIST)"):format(seed)
   end
   return { train = new_set(rows[1], rows[2]), test = new_set(rows[3], rows[4]), source = source }
 end

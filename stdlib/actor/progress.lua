@@ -21,13 +21,13 @@ local BAR_COLUMNS = 28 -- at most; a narrow terminal gets fewer
 local LEAST_COLUMNS = 8
 
 ---Makes a bar for `total` units of work. Only the first live rank, or a callback on the server's shard 0, shows it.
----@param options {total: number, label?: string, quiet?: boolean}
+---@param options {total: number, label?: string, quiet?: boolean, any_rank?: boolean} `any_rank`: any node shows it
 ---@return actor.Progress
 function M.new(options)
-  check.options(options, { total = "number", label = "string?", quiet = "boolean?" }, "progress.new")
+  check.options(options, { total = "number", label = "string?", quiet = "boolean?", any_rank = "boolean?" }, "progress.new")
   check.number(options.total, "total", "progress.new", 0)
   local enabled = not options.quiet
-    and (command or ((terminal.rank == 0 or terminal.shard == 0) and terminal.flags().progress))
+    and (command or ((options.any_rank or terminal.rank == 0 or terminal.shard == 0) and terminal.flags().progress))
   return setmetatable({
     total = options.total, label = options.label or "", began = require("actor").now(), shown = -1,
     visible = enabled and terminal.status_columns() > 0,
@@ -66,6 +66,10 @@ function Progress:update(done, text)
   local left = share > 0 and (now - self.began) * (1 - share) / share or math.huge
   terminal.status(line(terminal.status_columns(), self.label, share, left, text or ""))
 end
+
+---Returns whether updates draw the bar.
+---@return boolean
+function Progress:is_visible() return self.visible end
 
 ---Removes the bar.
 function Progress:finish()

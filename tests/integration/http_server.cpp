@@ -40,6 +40,24 @@ void HttpServer::serve() {
   for (const int connection : silent) ::close(connection);
 }
 
+/// Cuts the body of the first response for `path`; a later response has the requested range of it.
+void HttpServer::lose(const std::string& request, const std::string& path, Response& response) {
+  const size_t range = request.find("Range: bytes=");
+  const std::string total = std::to_string(response.body.size());
+  response.headers += "ETag: \"one\"\r\nAccept-Ranges: bytes\r\n";
+  response.claimed = response.body.size();
+  if (lost_.insert(path).second) {
+    response.body.resize(response.lost_after);
+  } else if (range != std::string::npos) {
+    const size_t begin = std::stoul(request.substr(range + std::strlen("Range: bytes=")));
+    response.status = 206;
+    response.headers += "Content-Range: bytes " + std::to_string(begin) + "-" +
+                        std::to_string(response.body.size() - 1) + "/" + total + "\r\n";
+    response.body.erase(0, begin);
+    response.claimed = response.body.size();
+  }
+}
+
 void HttpServer::respond(int connection) {
   std::string request;
   char bytes[4096];
@@ -51,8 +69,10 @@ void HttpServer::respond(int connection) {
   ++requests_;
   const size_t begin = request.find(' ') + 1;
   const auto found = responses_.find(request.substr(begin, request.find(' ', begin) - begin));
-  const Response response = found != responses_.end() ? found->second : Response{404, {}, "no such page\n"};
+  Response response = found != responses_.end() ? found->second : Response{404, {}, "no such page\n"};
   if (response.silent) return;
+  if (response.busy > 0 && ++refused_[found->first] <= response.busy) response = Response{503, {}, "busy\n"};
+  if (response.lost_after != std::string::npos) lose(request, found->first, response);
   const size_t claimed = response.claimed != std::string::npos ? response.claimed : response.body.size();
   const std::string text = "HTTP/1.1 " + std::to_string(response.status) +
                            " X\r\nConnection: close\r\nContent-Length: " + std::to_string(claimed) + "\r\n" +

@@ -16,6 +16,10 @@ class HttpServer : private NonCopyable {
     std::string body = {};
     size_t claimed = std::string::npos;
     bool silent = false;
+    /// The first request gets this many bytes of the body, and then the connection is lost. Later requests may be for
+    /// a range.
+    size_t lost_after = std::string::npos;
+    int busy = 0;  // so many requests get status 503 first
   };
 
   explicit HttpServer(std::map<std::string, Response> responses);
@@ -29,8 +33,11 @@ class HttpServer : private NonCopyable {
  private:
   void serve();
   void respond(int connection);
+  void lose(const std::string& request, const std::string& path, Response& response);
 
   const std::map<std::string, Response> responses_;
+  std::map<std::string, int> refused_;  // requests with status 503, by path; of the server's thread
+  std::set<std::string> lost_;          // paths with a cut first response; of the server's thread
   int listener_ = -1;
   uint16_t port_ = 0;
   std::atomic<bool> quit_{false};

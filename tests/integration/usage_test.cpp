@@ -72,7 +72,8 @@ TEST_CASE("a wrong command line exits with 2 and names the wrong word") {
       {{"--seed"}, "--seed wants a value"},
       {{"rehearse"}, "no job given"},
       {{"launch"},
-       "'launch' is neither a Lua file here nor a command (run, agent, dashboard, doctor, help, rehearse, repl, sim, "
+       "'launch' is neither a Lua file here nor a command (run, agent, dashboard, doctor, fetch, help, rehearse, repl, "
+       "sim, "
        "status, top)"},
   }));
   const Ended run(folder.run(words), 2);

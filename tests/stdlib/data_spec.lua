@@ -78,13 +78,13 @@ end)
 
 test("digits replace a missing MNIST with known sizes, and a message reports it", function()
   local mnist = data.mnist(nil, { train = 300, test = 100, seed = 4 })
-  if mnist.source:find("digits drawn", 1, true) then
-    matches(mnist.source, "^digits drawn with seed 4 %(no MNIST in shared/data/mnist beside or above /.* and /.*%)$")
+  if mnist.source:find("synthetic digits", 1, true) then
+    equal(mnist.source, "synthetic digits of seed 4 ('actorhost fetch mnist' gets the real MNIST)")
     equal({ mnist.train.n, mnist.test.n }, { 300, 100 })
     local same = data.digits({ n = 300, seed = 4 })
     equal(values(data.batch(mnist.train.images, { 300 })), values(data.batch(same.images, { 300 })))
   else
-    matches(mnist.source, "^MNIST from .*shared/data/mnist$")
+    matches(mnist.source, "^MNIST from .*/mnist$")
     equal({ mnist.train.n, mnist.test.n }, { 60000, 10000 })
   end
 end)
@@ -93,7 +93,7 @@ test("a directory without MNIST is an error that names it", function()
   raises(function() data.mnist("/nowhere") end,
     "data_spec.lua:%d+: /nowhere: no file train%-images%-idx3%-ubyte or train%-images%-idx3%-ubyte.gz")
   raises(function() data.mnist(5) end, "bad argument 'dir' to data.mnist: expected string or nil, got number")
-  raises(function() data.mnist(nil, { trian = 5 }) end, "unknown option 'trian' to data.mnist %(known: seed, test, train%)")
+  raises(function() data.mnist(nil, { trian = 5 }) end, "unknown option 'trian' to data.mnist %(known: fetch, mirror, seed, sums, test, train%)")
 end)
 
 test("IDX files become tensors and sets of images", function()

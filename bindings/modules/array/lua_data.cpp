@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bindings/modules/array/data_api.hpp"
+#include "bindings/modules/array/file_fetch.hpp"
 #include "bindings/modules/array/lua_tensor.hpp"
 #include "bindings/modules/array/tensor_api.hpp"
 #include "bindings/vm/lua_support.hpp"
@@ -16,6 +17,7 @@
 #include "host/data/content/libsvm.hpp"
 #include "host/data/content/npz.hpp"
 #include "host/data/content/safetensors.hpp"
+#include "host/data/file/url_source.hpp"
 #include "host/kernel/strided.hpp"
 #include "host/mapreduce/files/text_input.hpp"
 
@@ -25,33 +27,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char kCache = 0;  // registry key, by address
 constexpr double kMaxRows = std::numeric_limits<int32_t>::max();
 constexpr RowMeaning kPixels{1.0 / 255, 0, 2};
 constexpr RowMeaning kClasses{1, 1, 1};  // class 1 is the digit 0, because positions count from 1
 
-DataCache& cache_of(lua_State* L) {
-  lua_pushlightuserdata(L, const_cast<char*>(&kCache));
-  lua_rawget(L, LUA_REGISTRYINDEX);
-  auto* cache = static_cast<DataCache*>(lua_touserdata(L, -1));
-  lua_pop(L, 1);
-  return *cache;
-}
-
-/// Raises the error of a file. An unreadable file is the script's error, not the node's.
-[[noreturn]] void raise_data_error(lua_State* L, Error error) {
-  if (error.code == Code::io) error.code = Code::script;
-  raise_error(L, error);
-}
-
 /// The value of a Result, or its error raised at the user's line.
 template <typename T>
 T need(lua_State* L, Result<T> result) {
-  if (!result) raise_data_error(L, std::move(result).error());
+  if (!result) raise_file_error(L, std::move(result).error());
   return *std::move(result);
 }
 void need(lua_State* L, const Status& status) {
-  if (!status) raise_data_error(L, status.error());
+  if (!status) raise_file_error(L, status.error());
+}
+
+/// Lets `F` read remote files, until a stop request.
+template <int (*F)(lua_State*)>
+int reading(lua_State* L) {
+  const RemoteOptions scope(options_until_stop(L));
+  return F(L);
 }
 
 fs::path check_path(lua_State* L, int index, const char* function) {
@@ -113,28 +107,6 @@ int load_images(lua_State* L) {
   const auto set = std::make_shared<const ImageSet>(need(L, read_idx_images(images, labels, classes)));
   set_images(L, 1, set, *set);
   return 0;
-}
-
-/// find_mnist() -> directory; or nil and the folders where the search began. Searches shared/data/mnist beside the
-/// current directory and the executable, and beside the next directories above them.
-int find_mnist(lua_State* L) {
-  constexpr int kLevels = 5;
-  std::error_code error;
-  std::string searched;
-  for (const fs::path& start : {fs::current_path(error), fs::read_symlink("/proc/self/exe", error).parent_path()}) {
-    searched += (searched.empty() ? "" : " and ") + start.string();
-    fs::path dir = start;
-    for (int level = 0; level < kLevels && dir.has_relative_path(); ++level) {
-      dir = dir.parent_path();
-      const fs::path candidate = dir / "shared" / "data" / "mnist";
-      if (!has_mnist(candidate)) continue;
-      const std::string shown = fs::proximate(candidate, error).string();
-      return push(L, shown);
-    }
-  }
-  lua_pushnil(L);
-  lua_pushlstring(L, searched.data(), searched.size());
-  return 2;
 }
 
 /// Pushes an array of an IDX file as a tensor of floats: bytes become float32; whole numbers, of at most 32 bits,
@@ -314,7 +286,7 @@ int open_lines(lua_State* L) {
   const fs::path path = check_path(L, 1, "data.lines");
   auto& lines = push_object<OpenLines>(L, "actor.c.data.lines");
   lines.reset(new OpenLines{need(L, TextInput::open_whole(path)), {}});
-  lua_pushcclosure(L, guarded<next_line>, 1);
+  lua_pushcclosure(L, guarded<reading<next_line>>, 1);
   return 1;
 }
 
@@ -382,18 +354,19 @@ void open_data(Vm& vm) {
       {"mnist", guarded<load_mnist>},
       {"drawn_mnist", guarded<drawn_mnist>},
       {"find_mnist", guarded<find_mnist>},
+      {"fetch", guarded<fetch_file>},
       {"digits", guarded<digits>},
-      {"images", guarded<load_images>},
-      {"idx", guarded<load_idx>},
-      {"npy_load", guarded<npy_load>},
-      {"npy_save", guarded<npy_save>},
-      {"npz_load", guarded<npz_load>},
-      {"npz_save", guarded<npz_save>},
-      {"safetensors_load", guarded<safetensors_load>},
-      {"safetensors_save", guarded<safetensors_save>},
-      {"csv", guarded<load_csv>},
-      {"libsvm", guarded<load_libsvm>},
-      {"lines", guarded<open_lines>},
+      {"images", guarded<reading<load_images>>},
+      {"idx", guarded<reading<load_idx>>},
+      {"npy_load", guarded<reading<npy_load>>},
+      {"npy_save", guarded<reading<npy_save>>},
+      {"npz_load", guarded<reading<npz_load>>},
+      {"npz_save", guarded<reading<npz_save>>},
+      {"safetensors_load", guarded<reading<safetensors_load>>},
+      {"safetensors_save", guarded<reading<safetensors_save>>},
+      {"csv", guarded<reading<load_csv>>},
+      {"libsvm", guarded<reading<load_libsvm>>},
+      {"lines", guarded<reading<open_lines>>},
       {"load", guarded<open_loader>},
       {"submit", guarded<submit_batch>},
       {"take", guarded<take_batch>},
@@ -403,13 +376,6 @@ void open_data(Vm& vm) {
   auto cache = std::make_shared<DataCache>();
   share_data(vm, *cache);
   vm.own(std::move(cache));
-}
-
-void share_data(Vm& vm, DataCache& cache) {
-  lua_State* L = vm.state();
-  lua_pushlightuserdata(L, const_cast<char*>(&kCache));
-  lua_pushlightuserdata(L, &cache);
-  lua_rawset(L, LUA_REGISTRYINDEX);
 }
 
 }  // namespace actorhost

@@ -3,6 +3,7 @@
 // in use returns the same set; the last release frees its memory. The creator of the nodes owns the cache. Thread-safe.
 // A call blocks while this or another caller reads or draws the set; calls for other sets do not wait.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -24,6 +25,9 @@ class DataCache {
   /// draw_mnist(seed, train, test).
   Result<std::shared_ptr<const Mnist>> digits(uint64_t seed, size_t train, size_t test);
 
+  /// Returns true once: one node of a process reports that MNIST is missing.
+  bool reports_missing() noexcept { return !reported_missing_.exchange(true); }
+
   /// The memory limit of a node for a file that does not announce its size: LibsvmOptions::max_bytes. Set before nodes
   /// start.
   void limit(size_t bytes) noexcept { most_bytes_ = bytes; }
@@ -38,6 +42,7 @@ class DataCache {
   Result<std::shared_ptr<const Mnist>> get(const std::string& key, const std::function<Result<Mnist>()>& load);
 
   size_t most_bytes_ = size_t{16} << 30;
+  std::atomic<bool> reported_missing_{false};
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Entry>> entries_;  // shared: an entry outlives the lookup that loads it
 };
