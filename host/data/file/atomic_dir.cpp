@@ -16,6 +16,8 @@
 #include "host/data/file/disk.hpp"
 #include "host/data/file/files.hpp"
 #include "host/data/file/manifest.hpp"
+#include "host/data/file/object_dir.hpp"
+#include "host/data/file/object_store.hpp"
 
 namespace actorhost {
 
@@ -57,8 +59,11 @@ bool is_temporary(std::string_view name, const std::string& prefix) {
   return mark != std::string_view::npos && number_of(name.substr(0, mark), prefix).has_value();
 }
 
-/// The names in `dir`; empty if `dir` does not exist.
+bool is_stored(const fs::path& dir) { return is_object_url(dir.string()); }
+
+/// The names of the directories in `dir`, and perhaps of its files; empty if `dir` does not exist.
 Result<std::vector<std::string>> names_in(const fs::path& dir) {
+  if (is_stored(dir)) return object_folders(dir);
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator it(dir, error), end; !error && it != end; it.increment(error)) {
@@ -68,9 +73,19 @@ Result<std::vector<std::string>> names_in(const fs::path& dir) {
   return names;
 }
 
+/// Whether the manifest's files are there with their sizes.
+bool is_complete_in_storage(const fs::path& dir, const std::vector<ManifestFile>& files) {
+  const auto sizes = object_sizes(dir);
+  return sizes && std::all_of(files.begin(), files.end(), [&](const ManifestFile& file) {
+           const auto found = sizes->find(file.name);
+           return found != sizes->end() && found->second == file.bytes;
+         });
+}
+
 bool is_complete(const fs::path& dir) {
   auto files = read_manifest(dir);
   if (!files) return false;
+  if (is_stored(dir)) return is_complete_in_storage(dir, *files);
   return std::all_of(files->begin(), files->end(), [&](const ManifestFile& file) {
     std::error_code error;
     return fs::file_size(dir / file.name, error) == file.bytes && !error;
@@ -93,10 +108,41 @@ Status rename_over(const fs::path& from, const fs::path& to) {
   return exchange_names(from, to);
 }
 
+/// Removes the directories without a manifest.
+Result<size_t> clean_stored(const fs::path& parent, const std::string& prefix) {
+  AH_LET(const auto found, list_numbered(parent, prefix));
+  size_t removed = 0;
+  for (const NumberedDir& dir : found) {
+    AH_LET(const auto sizes, object_sizes(dir.path));
+    if (sizes.contains(kManifestName)) continue;
+    AH_TRY(remove_object_folder(dir.path, kManifestName));
+    ++removed;
+  }
+  return removed;
+}
+
+/// Makes an empty directory for files of this process.
+Result<fs::path> temporary_folder() {
+  std::error_code error;
+  std::string name = fs::temp_directory_path(error) / "actorhost-XXXXXX";
+  if (error || ::mkdtemp(name.data()) == nullptr) return file_error(name, "cannot make the directory", errno);
+  return fs::path(name);
+}
+
 }  // namespace
+
+Result<AtomicDir> AtomicDir::begin_stored(const fs::path& parent, const std::string& name) {
+  AH_TRY(try_object_folder(parent));
+  AtomicDir dir;
+  dir.parent_ = parent;
+  dir.final_ = parent / name;
+  AH_LET(dir.temporary_, temporary_folder());
+  return dir;
+}
 
 Result<AtomicDir> AtomicDir::begin(const fs::path& parent, const std::string& prefix, uint64_t number) {
   AH_TRY(check_prefix(prefix));
+  if (is_stored(parent)) return begin_stored(parent, final_name(prefix, number));
   std::error_code error;
   fs::create_directories(parent, error);
   if (error) return file_error(parent, "cannot make the directory", error.value());
@@ -135,6 +181,12 @@ AtomicDir::~AtomicDir() {
 Status AtomicDir::commit() {
   AH_LET(auto files, hash_files(temporary_));
   AH_TRY(write_manifest(temporary_, files));
+  if (is_stored(final_)) {
+    AH_TRY(upload_folder(temporary_, final_, kManifestName));
+    std::error_code ignored;  // a remaining directory is in $TMPDIR
+    fs::remove_all(std::exchange(temporary_, {}), ignored);
+    return {};
+  }
   for (const ManifestFile& file : files) AH_TRY(sync_path(temporary_ / file.name));
   AH_TRY(sync_path(temporary_ / kManifestName));
   AH_TRY(sync_path(temporary_));
@@ -191,6 +243,7 @@ Status verify_dir(const fs::path& dir) {
 
 Result<size_t> clean_leftovers(const fs::path& parent, const std::string& prefix) {
   AH_TRY(check_prefix(prefix));
+  if (is_stored(parent)) return clean_stored(parent, prefix);
   AH_LET(auto names, names_in(parent));
   size_t removed = 0;
   for (const std::string& name : names) {
@@ -208,6 +261,11 @@ Result<size_t> prune_complete(const fs::path& parent, const std::string& prefix,
   AH_LET(auto found, list_complete(parent, prefix));
   size_t removed = 0;
   for (size_t i = keep; i < found.size(); ++i) {
+    if (is_stored(parent)) {
+      AH_TRY(remove_object_folder(found[i].path, kManifestName));
+      ++removed;
+      continue;
+    }
     // Renames first, so that a crash during the removal leaves a leftover instead of an incomplete directory.
     const fs::path& path = found[i].path;
     const fs::path away = parent / ("." + path.filename().string() + ".tmp-" + std::to_string(::getpid()) + "-old");

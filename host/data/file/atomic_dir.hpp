@@ -4,6 +4,9 @@
 // moment the older directories are intact. A temporary directory may remain: readers ignore it, and `clean_leftovers`
 // removes it. A writer locks its temporary directory, so that other processes do not remove it as a leftover.
 //
+// A parent in an object storage (s3://BUCKET/KEY): the temporary directory is in $TMPDIR, and `commit` copies its files
+// and then the manifest. Incomplete directories are leftovers (object_dir.hpp).
+//
 //   final name     = PREFIX "-" number:12 digits
 //   temporary name = "." final-name ".tmp-" pid "-" attempt
 //   manifest.json  = {"format": 1, "files": [{"name", "bytes", "xxh3"}, ...]}   in each directory, written last
@@ -42,6 +45,7 @@ class AtomicDir {
 
  private:
   AtomicDir() = default;
+  static Result<AtomicDir> begin_stored(const std::filesystem::path& parent, const std::string& name);
 
   std::filesystem::path parent_;
   std::filesystem::path final_;

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/data/file/object_store.hpp"
+
 namespace actorhost {
 
 namespace fs = std::filesystem;
@@ -70,6 +72,7 @@ FolderLock::~FolderLock() {
 }
 
 Status FolderLocks::take(const fs::path& folder, const std::string& name) {
+  if (is_object_url(folder.string())) return {};
   std::error_code ignored;
   const fs::path whole = fs::weakly_canonical(fs::absolute(folder, ignored), ignored);
   std::lock_guard lock(mutex_);

@@ -39,7 +39,7 @@ class FolderLock {
 /// The locks of one run in one process, held until the end of the run.
 class FolderLocks {
  public:
-  /// No effect if the run already holds the lock.
+  /// No effect if the run already holds the lock, or for an s3:// folder: an object storage has no locks.
   Status take(const std::filesystem::path& folder, const std::string& name);
 
  private:

@@ -9,6 +9,8 @@
 #include <xxhash.h>
 
 #include "host/data/file/files.hpp"
+#include "host/data/file/object_dir.hpp"
+#include "host/data/file/object_store.hpp"
 #include "host/data/file/plain_source.hpp"
 
 namespace actorhost {
@@ -67,6 +69,15 @@ bool take_entry(const nlohmann::json& item, ManifestFile& file) {
 
 Result<std::vector<ManifestFile>> hash_files(const std::filesystem::path& dir) {
   std::vector<ManifestFile> files;
+  if (is_object_url(dir.string())) {
+    AH_LET(const auto sizes, object_sizes(dir));
+    for (const auto& [name, bytes] : sizes) {
+      if (name == kManifestName) continue;
+      AH_LET(auto file, hash_file(dir / name));
+      files.push_back(std::move(file));
+    }
+    return files;
+  }
   std::error_code error;
   for (std::filesystem::directory_iterator it(dir, error), end; !error && it != end; it.increment(error)) {
     if (it->path().filename() == kManifestName) continue;
