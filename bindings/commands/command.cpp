@@ -12,6 +12,7 @@
 #include "bindings/process/console.hpp"
 #include "bindings/process/run_options.hpp"
 #include "bindings/process/worker_pool.hpp"
+#include "bindings/run/minute_lines.hpp"
 #include "bindings/run/signal_watch.hpp"
 #include "bindings/vm/embedded.hpp"
 #include "bindings/vm/error_text.hpp"
@@ -21,20 +22,30 @@ namespace actorhost {
 
 namespace {
 
-constexpr int kBySignal = 128;            // the exit code is this plus the signal's number
-constexpr int kGraceMilliseconds = 1000;  // time for a script to stop
+constexpr int kBySignal = 128;             // the exit code is this plus the signal's number
+constexpr int kGraceMilliseconds = 1000;   // time for a script to stop
+constexpr int kStatusMilliseconds = 5000;  // between two checks for an overdue status
 
 constexpr std::string_view kScripts = "command/";
 
 std::string script_name(const std::string& name) { return std::string(kScripts) + name; }
 
+/// The next signal; 0 when the script has ended. Meanwhile, without a terminal, writes the progress of a long command.
+int next_signal(const SignalWatch& signals, Console& console) {
+  for (;;) {
+    const int signal = signals.wait(kStatusMilliseconds);
+    if (signal != 0 || signals.finished()) return signal;
+    if (const auto status = console.overdue_status(kQuietMinute); status && !status->empty()) console.err(*status);
+  }
+}
+
 /// Ends the script on SIGTERM and on a Ctrl-C that the script does not take; ends the process if the script does not
 /// stop. Sets `code` to the exit code of a script ended by a signal.
 void follow_signals(const SignalWatch& signals, Vm& vm, SimControl& control, CommandContext& context,
                     std::atomic<int>& code) {
-  int signal = signals.wait(-1);
+  int signal = next_signal(signals, context.console);
   while (signal == SIGINT && context.interrupts.taken && ++context.interrupts.pending < Interrupts::kMost) {
-    signal = signals.wait(-1);
+    signal = next_signal(signals, context.console);
   }
   if (signal == 0) return;
   code = kBySignal + signal;

@@ -125,6 +125,7 @@ std::string_view cut(std::string_view text, size_t most) {
 /// Writes `text` behind the C library's buffered output. Returns 0 or the errno of the failure.
 int Console::write_all(std::FILE* file, std::string_view text) {
   int error = 0;
+  spoken_ = now();
   {
     const NoBrokenPipe none(closed_ != nullptr);
     const Turn turn(turns_, waits_for_turn_);
@@ -145,7 +146,7 @@ void Console::on_closed(std::function<void()> closed) {
   closed_ = std::move(closed);
 }
 
-Console::Console() : gathers_(isatty(STDOUT_FILENO) == 0) {}
+Console::Console() : gathers_(isatty(STDOUT_FILENO) == 0), spoken_(now()) {}
 
 Console::~Console() {
   finish();
@@ -247,16 +248,21 @@ std::string Console::status_text() {
 }
 
 void Console::status(std::string_view text) {
-  if (keeps_) {
-    std::lock_guard lock(mutex_);
-    status_ = finished_ ? "" : text;
-    return;
-  }
-  if (status_columns() == 0) return;
+  const bool drawn = !keeps_ && status_columns() > 0;
   std::lock_guard lock(mutex_);
-  if (finished_ || (text.empty() && drawn_ == 0)) return;
+  if (!drawn) status_ = finished_ ? "" : text;
+  if (!drawn || finished_ || (text.empty() && drawn_ == 0)) return;
   status_ = text;
   draw({});
+}
+
+std::optional<std::string> Console::overdue_status(double seconds) {
+  if (keeps_ || status_columns() > 0) return std::nullopt;
+  std::lock_guard lock(mutex_);
+  const double time = now();
+  if (finished_ || !waiting_.empty() || time - spoken_ < seconds) return std::nullopt;
+  spoken_ = time;
+  return status_;
 }
 
 void Console::finish(bool may_wait) {

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,9 +34,12 @@ class Console : private NonCopyable {
   std::string out_failure();
   /// The errno of this error; 0 without an error.
   int out_error();
-  /// Shows `text` on the status line of standard error; an empty text removes the line. Does nothing without a
-  /// terminal.
+  /// Shows `text` on the status line of standard error; an empty text removes the line. Without a terminal it only
+  /// stores the text for `overdue_status`.
   void status(std::string_view text);
+  /// Without a terminal: the text of the status line (empty without one) when nothing was written for `seconds`, also
+  /// not the previous text of this function. The caller writes it.
+  std::optional<std::string> overdue_status(double seconds);
   /// Ends the status line and writes the pending lines. To be called before the process's last messages. With
   /// `may_wait` false it does nothing while another thread writes: for a process that ends while threads still run.
   void finish(bool may_wait = true);
@@ -79,7 +83,8 @@ class Console : private NonCopyable {
   bool finished_ = false;
   const bool gathers_;   // standard output is no terminal
   std::string waiting_;  // pending lines of output
-  double written_ = -1;  // time of the last write on the steady clock
+  double written_ = -1;  // time of the last write of output on the steady clock
+  double spoken_;        // time of the last write to any file, or of the last overdue status
   int out_error_ = 0;    // the first errno of standard output
   bool ending_ = false;
   Task late_writer_;  // writes pending lines after a delay; started on first use

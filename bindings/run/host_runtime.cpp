@@ -10,6 +10,7 @@
 
 #include "bindings/process/version.hpp"
 #include "bindings/run/barrier_flag.hpp"
+#include "bindings/run/minute_lines.hpp"
 #include "bindings/run/run_announcement.hpp"
 #include "bindings/run/signal_watch.hpp"
 #include "bindings/run/stage_bar.hpp"
@@ -269,7 +270,7 @@ void HostRuntime::start_services(bool is_coordinator) {
     limit_cached_blocks(place_.allowance.memory / 8 / place_.hosts_here());
   }
   process_.data->limit(exchange.memory / nodes);
-  if (is_coordinator && options_.progress && process_.console.columns() > 0) {
+  if (is_coordinator && options_.progress) {
     exchange.progress = [bar = StageBar(clock_), this](const auto& progress) mutable {
       if (const auto line = bar.line(progress)) process_.console.status(*line);
     };
@@ -429,9 +430,16 @@ EndMessage HostRuntime::wait_for_end(RunAnnouncement& announcement) {
     if (const auto end = run_.cluster->end()) return *end;
     if (announcement.due(clock_.now())) {
       lock.unlock();
+  MinuteLines minute_lines(process_.console, *run_.cluster, *log_, clock_, !place_.child);
       announcement.make(job_.name());
       lock.lock();
       continue;
+    if (options_.progress && !setup_.simulated) {
+      lock.unlock();
+      minute_lines.check();
+      lock.lock();
+      if (run_.cluster->end()) continue;
+    }
     }
     const double pause = announcement.pause(clock_.now(), run_.children ? 0.05 : 1);
     run_.changed.wait_for(lock, pause);

@@ -50,6 +50,11 @@ class SignalWatch : private NonCopyable {
     if (!is_posted_.test_and_set()) (void)!eventfd_write(posted_, static_cast<eventfd_t>(signal));
   }
   void finish() const { (void)!eventfd_write(done_, 1); }
+  /// Whether `finish` was called.
+  bool finished() const {
+    pollfd done{done_, POLLIN, 0};
+    return poll(&done, 1, 0) > 0;
+  }
 
  private:
   int done_;

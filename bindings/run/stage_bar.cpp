@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kQuietSeconds = 0.3;  // a shorter action shows nothing
 constexpr int kBarColumns = 28;
+constexpr int kLogColumns = 120;  // without a terminal the line is for the log
 
 /// "1.23 M"
 std::string with_unit(double value) {
@@ -53,7 +54,8 @@ std::optional<std::string> StageBar::line(const std::optional<TrackerProgress>& 
                 std::string(static_cast<size_t>(kBarColumns - full), '.').c_str(), progress->done, progress->tasks);
   std::string line = head + with_unit(static_cast<double>(progress->rows) / seconds) + "rows/s  " +
                      with_unit(static_cast<double>(progress->bytes) / seconds) + "B/s  " + progress->name;
-  const auto columns = static_cast<size_t>(std::max(20, Console::status_columns()));
+  const int drawn = Console::status_columns();
+  const auto columns = static_cast<size_t>(drawn == 0 ? kLogColumns : std::max(20, drawn));
   if (line.size() > columns) line.resize(columns);
   return line;
 }

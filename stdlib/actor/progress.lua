@@ -1,5 +1,5 @@
---- One progress bar for the whole run. It appears on standard error if that is a terminal and --no-progress is absent,
---- so output to files stays clean.
+--- One progress bar for the whole run. It appears on standard error if that is a terminal and --no-progress is absent.
+--- Without a terminal, standard error gets its text once a minute if nothing else is written.
 local check = require("actor.check")
 
 -- The terminal of a subcommand; nil on a node.
@@ -30,7 +30,7 @@ function M.new(options)
     and (command or ((options.any_rank or terminal.rank == 0 or terminal.shard == 0) and terminal.flags().progress))
   return setmetatable({
     total = options.total, label = options.label or "", began = require("actor").now(), shown = -1,
-    visible = enabled and terminal.status_columns() > 0,
+    visible = enabled,
   }, Progress)
 end
 
@@ -40,10 +40,13 @@ local function seconds_text(seconds)
   return ("%d:%02d"):format(math.floor(seconds / 60), math.floor(seconds % 60))
 end
 
--- The line for a terminal of `columns` columns. A narrow terminal omits first the text, then the time, then the bar.
+-- The line for a terminal of `columns` columns; without a terminal a line of the log. A narrow terminal omits first the text, then the time, then the bar.
 local function line(columns, label, share, left, text)
   local percent = ("%3.0f %%"):format(share * 100)
   local time = ("  %4s left"):format(seconds_text(left))
+  if columns == 0 then
+    return ("%s: %.0f %%, %s left%s"):format(label, share * 100, seconds_text(left), text ~= "" and ", " .. text or "")
+  end
   for _, tail in ipairs({ percent .. time .. "  " .. text, percent .. time, percent }) do
     local bar = math.min(BAR_COLUMNS, columns - #label - #tail - #" [] ")
     if bar >= LEAST_COLUMNS then

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstdio>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -103,4 +105,26 @@ TEST_CASE("a suspended process that holds the turn to write does not stop the ou
   CHECK(all == "line 0\nline 1\nline 2\n");
   ::close(held);
   ::close(own);
+}
+
+TEST_CASE("without a terminal the status line is due after some time without output, once") {
+  if (Console::status_columns() > 0) return;
+  Console console;
+  const auto due = [&console](double seconds) {
+    for (int tries = 0; tries < 2000; ++tries) {
+      if (auto text = console.overdue_status(seconds)) return text;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return std::optional<std::string>();
+  };
+  console.error_text("");
+  CHECK_FALSE(console.overdue_status(1000));
+  CHECK(due(0.02) == "");
+  console.status("half done");
+  CHECK(due(0.02) == "half done");
+  CHECK_FALSE(console.overdue_status(1000));
+  console.status("");
+  CHECK(due(0.02) == "");
+  console.finish();
+  CHECK_FALSE(console.overdue_status(0));
 }
