@@ -10,9 +10,13 @@ luajit"
 # Optional packages: the first two make builds faster, librsvg2-2 draws charts as PNG (actor.plot loads it at run time;
 # nothing is linked with it), and tests of the prompt use a terminal in tmux:
 optional_packages="ninja-build ccache librsvg2-2 tmux"
-# Tests of pages need a browser, tests of the Python package arrays, tests of completion and of the manual the others;
-# they are skipped without them. More tests of the Python package run with python3-torch and python3-ipython:
-test_packages="chromium zsh fish mandoc python3-numpy"
+# Tests of pages need a browser, tests of the Python package arrays, tests of completion and of the manual the next three,
+# tests of `actorhost launch` ssh and a library of its server; they are skipped without them. More tests of the Python
+# package run with python3-torch and python3-ipython:
+test_packages="chromium python3-numpy zsh fish mandoc openssh-client libwrap0"
+# Programs for tests, as NAME:PACKAGE:PATH. They are unpacked from their packages, because an installation would also
+# start a server.
+test_programs="promtool:prometheus:./usr/bin/promtool sshd:openssh-server:./usr/sbin/sshd"
 # Needed by scripts/check, the last two for sources of tests/bench:
 check_packages="clang-format clang-tidy libzmq3-dev libdnnl-dev"
 # Needed by scripts/package, and by its --check:
@@ -104,26 +108,35 @@ ensure_packages() {
   exit 69
 }
 
-# ensure_test_tools: a browser, NumPy, and promtool in the build folder. A failed installation is tried again on another day;
-# the tests that need a missing tool are skipped.
+# Prints the programs of $test_programs that are not here, as NAME:PACKAGE:PATH.
+missing_programs() {
+  for program in $test_programs; do
+    name=${program%%:*}
+    command -v "$name" >/dev/null || [ -x "/usr/sbin/$name" ] || printf '%s ' "$program"
+  done
+}
+
+# ensure_test_tools: the packages and, in the build folder, the programs that tests need. A failed installation is tried
+# again on another day; the tests that need a missing tool are skipped.
 ensure_test_tools() {
   command -v dpkg-query >/dev/null || return 0
   mkdir -p "$build_root/tools"
   PATH=$PATH:$build_root/tools
-  missing=$(missing_packages $test_packages)
-  command -v promtool >/dev/null || missing="$missing promtool"
+  missing="$(missing_packages $test_packages)$(missing_programs)"
   [ -n "$missing" ] || return 0
   tried=$build_root/tools/tried
   install_log=$build_root/install.log
   if [ "$(cat "$tried" 2>/dev/null)" != "$(date +%F) $missing" ]; then
+    packages=$(missing_packages $test_packages)
     # shellcheck disable=SC2086
-    [ "${missing% promtool}" = "" ] || install_packages ${missing% promtool} || true
-    # Unpacked from its package, because an installation would also start a server.
-    command -v promtool >/dev/null || (cd "$build_root/tools" && apt-get -qq download prometheus &&
-      dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x --strip-components=3 ./usr/bin/promtool
-      rm -f prometheus_*.deb) >>"$install_log" 2>&1 || true
-    missing=$(missing_packages $test_packages)
-    command -v promtool >/dev/null || missing="$missing promtool"
+    [ -z "$packages" ] || install_packages $packages || true
+    for program in $(missing_programs); do
+      package=${program#*:}
+      (cd "$build_root/tools" && apt-get -qq download "${package%:*}" &&
+        dpkg-deb --fsys-tarfile "${package%:*}"_*.deb | tar -x --strip-components=3 "${package#*:}"
+        rm -f "${package%:*}"_*.deb) >>"$install_log" 2>&1 || true
+    done
+    missing="$(missing_packages $test_packages)$(missing_programs)"
     [ -n "$missing" ] || return 0
     printf '%s %s' "$(date +%F)" "$missing" >"$tried"
   fi

@@ -39,14 +39,18 @@ int next_signal(const SignalWatch& signals, Console& console) {
   }
 }
 
-/// Ends the script on SIGTERM and on a Ctrl-C that the script does not take; ends the process if the script does not
-/// stop. Sets `code` to the exit code of a script ended by a signal.
+/// Whether the script polls for this signal and has read the earlier ones.
+bool takes(Interrupts& interrupts, int signal) {
+  if (signal == SIGINT) return interrupts.taken && ++interrupts.pending < Interrupts::kMost;
+  return signal == SIGTERM && interrupts.takes_terminate && !interrupts.terminated.exchange(true);
+}
+
+/// Ends the script on a signal that the script does not take; ends the process if the script does not stop. Sets `code`
+/// to the exit code of a script ended by a signal.
 void follow_signals(const SignalWatch& signals, Vm& vm, SimControl& control, CommandContext& context,
                     std::atomic<int>& code) {
   int signal = next_signal(signals, context.console);
-  while (signal == SIGINT && context.interrupts.taken && ++context.interrupts.pending < Interrupts::kMost) {
-    signal = next_signal(signals, context.console);
-  }
+  while (takes(context.interrupts, signal)) signal = next_signal(signals, context.console);
   if (signal == 0) return;
   code = kBySignal + signal;
   control.watch.stop = true;
@@ -109,7 +113,7 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
   const std::optional<WorkerChannel> channel = WorkerChannel::take_from_environment();
   const SignalWatch signals(true);
   Console console;
-  CommandContext context{console, channel ? &*channel : nullptr, {}, {}};
+  CommandContext context{console, channel ? &*channel : nullptr, {}, {}, {}, {}};
   VmConfig config;
   config.args = args;
   config.context = &context;
@@ -124,6 +128,7 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
   open_doctor(vm);
   open_control(vm);
   open_screen(vm);
+  open_launch(vm);
   open_dashboard(vm);
   SimControl& control = sim_control(vm);
   control.watchdog = std::make_unique<CallWatchdog>(CallWatchdog::Limits{kRuleSeconds, kForever},

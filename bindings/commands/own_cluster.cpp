@@ -71,7 +71,7 @@ std::optional<int> OwnCluster::ended(double seconds) {
   }
   int status = 0;
   if (waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
-  code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  code_ = exit_code_of_status(status);
   return code_;
 }
 

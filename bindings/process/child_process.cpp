@@ -7,17 +7,23 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "host/base/fd.hpp"
 
 namespace actorhost {
 
 namespace {
 
-std::vector<std::string> environment_with(const std::string& variable, const std::string& value) {
-  const std::string ours = variable + "=";
-  std::vector<std::string> out = {ours + value};
+constexpr const char* kThisProgram = "/proc/self/exe";
+
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& variables) {
+  std::vector<std::string> out;
+  for (const auto& [name, value] : variables) out.push_back(name + "=" + value);
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!std::string_view(*entry).starts_with(ours)) out.emplace_back(*entry);
+    const std::string_view text = *entry;
+    if (!variables.contains(std::string(text.substr(0, text.find('='))))) out.emplace_back(text);
   }
   return out;
 }
@@ -31,38 +37,74 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return out;
 }
 
-/// Runs in the child and calls only async-signal-safe functions.
-[[noreturn]] void become(char** argv, char** env, pid_t parent, Interrupt interrupt, int output) {
+/// Makes `file` the standard file `number`.
+void use_as(int file, int number) {
+  if (file >= 0) dup2(file, number);
+}
+
+/// Runs in the child and calls only async-signal-safe functions. Writes the error number of a failure to `failure`.
+[[noreturn]] void become(const ChildProgram& program, char** argv, char** env, pid_t parent, int failure) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(3);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (interrupt == Interrupt::ignored) signal(SIGINT, SIG_IGN);
-  if (output >= 0) {
-    setpgid(0, 0);  // the terminal's Ctrl-C must not arrive: a blocked signal reaches a signalfd even when ignored
-    dup2(output, STDOUT_FILENO);
-    dup2(output, STDERR_FILENO);
-    dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+  if (program.interrupt == Interrupt::ignored) signal(SIGINT, SIG_IGN);
+  // The terminal's Ctrl-C must not arrive: a blocked signal reaches a signalfd even when ignored.
+  if (program.own_group) setpgid(0, 0);
+  use_as(program.files.input, STDIN_FILENO);
+  use_as(program.files.output, STDOUT_FILENO);
+  use_as(program.files.error, STDERR_FILENO);
+  if (program.folder.empty() || chdir(program.folder.c_str()) == 0) {
+    execvpe(program.path.empty() ? kThisProgram : program.path.c_str(), argv, env);
   }
-  execve("/proc/self/exe", argv, env);
+  const int number = errno;
+  (void)!write(failure, &number, sizeof number);
   _exit(127);
 }
 
 }  // namespace
 
-Result<pid_t> start_child(const std::vector<std::string>& args, const std::string& variable, const std::string& value,
-                          Interrupt interrupt, int output) {
-  std::vector<std::string> words = {"actorhost"};
-  words.insert(words.end(), args.begin(), args.end());
-  std::vector<std::string> environment = environment_with(variable, value);
+Result<pid_t> start_program(const ChildProgram& program) {
+  std::vector<std::string> words = {program.path.empty() ? "actorhost" : program.path};
+  words.insert(words.end(), program.words.begin(), program.words.end());
+  std::vector<std::string> environment = environment_with(program.variables);
   std::vector<char*> argv = pointers_to(words);
   std::vector<char*> env = pointers_to(environment);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Error{Code::io, std::string("cannot make a pipe: ") + std::strerror(errno)};
+  const Fd result(ends[0]);
+  Fd failure(ends[1]);
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid == 0) become(argv.data(), env.data(), parent, interrupt, output);
+  if (pid == 0) become(program, argv.data(), env.data(), parent, failure.get());
   if (pid < 0) return Error{Code::io, std::string("cannot start a process: ") + std::strerror(errno)};
-  return pid;
+  failure = Fd();
+  int number = 0;
+  if (transfer(reinterpret_cast<char*>(&number), sizeof number,
+               [&](auto* at, size_t left) { return ::read(result.get(), at, left); }) != 0) {
+    return pid;
+  }
+  waitpid(pid, nullptr, 0);
+  const std::string where = program.folder.empty() ? "" : " in " + program.folder;
+  return Error{Code::io, "cannot start '" + words.front() + "'" + where + ": " + std::strerror(number)};
+}
+
+Result<pid_t> start_child(const std::vector<std::string>& args, const std::string& variable, const std::string& value,
+                          Interrupt interrupt, int output) {
+  ChildProgram program;
+  program.words = args;
+  program.variables = {{variable, value}};
+  program.interrupt = interrupt;
+  if (output < 0) return start_program(program);
+  const Fd no_input(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  program.files = {no_input.get(), output, output};
+  program.own_group = true;
+  return start_program(program);
+}
+
+int exit_code_of_status(int status) noexcept {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 }  // namespace actorhost

@@ -8,6 +8,7 @@ namespace {
 
 constexpr CommandText kCommands[] = {
     {"run", "[run] [flags] job.lua [args...]", "run a job"},
+    {"launch", "launch --hosts a,b,... job.lua", "run a job on several hosts over ssh"},
     {"agent", "agent --join HOST:PORT [flags]", "lend this machine's nodes to jobs"},
     {"status", "status [--attach [HOST:PORT]]", "the state of a run's nodes, once"},
     {"top", "top [--attach [HOST:PORT]]", "the same, refreshed"},
@@ -55,7 +56,8 @@ const char* const kVariables =
     "                              of launchers; the first log line names the match\n"
     "  XDG_STATE_HOME              folder of the console's history (actorhost/history)\n"
     "  XDG_CACHE_HOME              folder of fetched files (actorhost), by default ~/.cache\n"
-    "  ACTORHOST_CHILD, ACTORHOST_CONSOLE, ACTORHOST_WORKER   set by actorhost for its own processes\n";
+    "  ACTORHOST_CHILD, ACTORHOST_CONSOLE, ACTORHOST_WORKER, ACTORHOST_LAUNCH_RANK, _SIZE, _ID, _HOST\n"
+    "                              set by actorhost for its own processes\n";
 
 const char* const kExitCodes =
     "\nExit codes:\n"

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "actorhost-run-";
 constexpr std::string_view kSuffix = "XXXXXX";
+constexpr const char* kMark = ".actorhost-files";  // all files in the folder are the program's own
 constexpr int kTries = 100;  // a retry follows when another run has removed the folder before it was locked
 
 struct CloseDir {
@@ -42,8 +44,14 @@ Fd lock(const std::string& path) {
   return folder;
 }
 
-/// Removes the sockets in a locked folder, and the folder if it is then empty.
-void remove_sockets(const std::string& path, const Fd& folder) {
+/// Removes a locked folder with its contents if it has the mark of `own_files`. Otherwise removes the sockets in it,
+/// and the folder if it is then empty.
+void remove_own(const std::string& path, const Fd& folder) {
+  if (::faccessat(folder.get(), kMark, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+    return;
+  }
   const Listing names(::fdopendir(::fcntl(folder.get(), F_DUPFD_CLOEXEC, 0)));
   while (const dirent* entry = names ? ::readdir(names.get()) : nullptr) {
     struct stat info {};
@@ -59,7 +67,7 @@ void remove_left_over(const std::string& base) {
     const std::string_view name = entry->d_name;
     if (!name.starts_with(kPrefix) || name.size() != kPrefix.size() + kSuffix.size()) continue;
     const std::string path = base + "/" + std::string(name);
-    if (const Fd folder = lock(path); folder.valid()) remove_sockets(path, folder);
+    if (const Fd folder = lock(path); folder.valid()) remove_own(path, folder);
   }
 }
 
@@ -71,13 +79,13 @@ Result<PrivateFolder> PrivateFolder::make() {
   for (int i = 0; i < kTries; ++i) {
     std::string path = base + "/" + std::string(kPrefix) + std::string(kSuffix);
     if (::mkdtemp(path.data()) == nullptr) {
-      return Error{Code::io, "cannot make a folder for the local socket (" + path + "): " + std::strerror(errno)};
+      return Error{Code::io, "cannot make a private folder (" + path + "): " + std::strerror(errno)};
     }
     Fd locked = lock(path);
     if (locked.valid()) return PrivateFolder(std::move(path), std::move(locked));
     ::rmdir(path.c_str());
   }
-  return Error{Code::io, base + ": a folder for the local socket cannot be locked there; set TMPDIR to a local disk"};
+  return Error{Code::io, base + ": a private folder cannot be locked there; set TMPDIR to a local disk"};
 }
 
 PrivateFolder& PrivateFolder::operator=(PrivateFolder&& other) noexcept {
@@ -87,9 +95,15 @@ PrivateFolder& PrivateFolder::operator=(PrivateFolder&& other) noexcept {
   return *this;
 }
 
+Status PrivateFolder::own_files() {
+  const Fd mark(::openat(lock_.get(), kMark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  if (!mark.valid()) return file_error(path_ + "/" + kMark, "making", errno);
+  return {};
+}
+
 void PrivateFolder::remove() noexcept {
   if (!lock_.valid()) return;
-  remove_sockets(path_, lock_);
+  remove_own(path_, lock_);
   lock_ = Fd();
 }
 

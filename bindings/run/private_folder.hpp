@@ -1,6 +1,7 @@
 #pragma once
-// A folder below TMPDIR that only this user can enter, for the sockets of an --isolate run. The object holds a lock on
-// its folder; an unlocked folder is left over from a killed process. Not thread-safe.
+// A folder below TMPDIR that only this user can enter: for the sockets of an --isolate run, and for the files of a job
+// that `actorhost launch` sends. The object holds a lock on its folder; an unlocked folder is left over from a killed
+// process. Not thread-safe.
 
 #include <string>
 
@@ -18,7 +19,9 @@ class PrivateFolder {
   ~PrivateFolder() { remove(); }
 
   const std::string& path() const noexcept { return path_; }
-  /// Removes the folder and the sockets in it.
+  /// Marks all files in the folder as the program's own: they are then removed with it, like sockets.
+  Status own_files();
+  /// Removes the folder, and the sockets or the program's own files in it.
   void remove() noexcept;
 
  private:

@@ -192,6 +192,16 @@ Status use_mpi(Variables& variables, std::string rule, const Ranks& names, const
   return take_slurm_endpoint(variables, out);
 }
 
+// `actorhost launch` starts one process per host. A host may have many nodes, and its number of nodes is a flag.
+Status use_launch(Variables& variables, Placement& out) {
+  out.rule = "actorhost launch";
+  AH_TRY(take_ranks(variables, {"ACTORHOST_LAUNCH_RANK", "ACTORHOST_LAUNCH_SIZE", "", ""}, out));
+  out.nproc = std::nullopt;
+  if (const auto id = variables.take("ACTORHOST_LAUNCH_ID")) out.run_id = id->value;
+  if (const auto host = variables.take("ACTORHOST_LAUNCH_HOST")) use_ports_of_run(host->value, out);
+  return {};
+}
+
 // Sets the number of the step's tasks on this machine, if a variable gives it.
 void take_slurm_neighbours(Variables& variables, uint32_t node, Placement& out) {
   for (const char* name : {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}) {
@@ -317,6 +327,7 @@ Status use_first_rule(Variables& variables, Overrides& overrides, std::string_vi
   const std::optional<Given> nnodes = overrides.nnodes();
   const std::optional<Given> rank = overrides.node_rank();
   const bool indexed = variables.has("JOB_COMPLETION_INDEX");
+  if (variables.has("ACTORHOST_LAUNCH_RANK")) return use_launch(variables, out);
   if (rank || (nnodes && !indexed)) return use_given_shape(nnodes, rank, out);
   if (nnodes) return use_kubernetes(variables, nnodes, hostname, out);
 

@@ -5,6 +5,7 @@
 // The first matching rule gives the shape (which host is this, how many are there). --rdzv-endpoint, -n and --rdzv-id,
 // and their ACTORHOST_ variables, override that part of any rule.
 //
+//   actorhost launch ACTORHOST_LAUNCH_RANK _SIZE _ID _HOST: the ports of the run on the first host
 //   flags            --nnodes, --node-rank
 //   ACTORHOST_*      ACTORHOST_NNODES, ACTORHOST_NODE_RANK
 //                    also overriding: ACTORHOST_NPROC_PER_NODE, ACTORHOST_RDZV_ENDPOINT, ACTORHOST_RDZV_ID

@@ -60,6 +60,9 @@ const Environment kSlurm = {{"SLURM_PROCID", "5"}, {"SLURM_NTASKS", "8"},  {"SLU
                             {"SLURM_NODEID", "2"}, {"SLURM_JOB_ID", "77"}, {"SLURM_JOB_NODELIST", "node[01-03,7]"}};
 std::string port_of(const std::string& run_id) { return std::to_string(actorhost::ports_of_run(run_id).front()); }
 
+const Environment kLaunch = {{"ACTORHOST_LAUNCH_RANK", "1"}, {"ACTORHOST_LAUNCH_SIZE", "3"},
+                             {"ACTORHOST_LAUNCH_ID", "x"},   {"ACTORHOST_LAUNCH_HOST", "head"},
+                             {"ACTORHOST_NNODES", "7"},      {"SLURM_PROCID", "5"}};
 const Environment kIndexedJob = {
     {"JOB_COMPLETION_INDEX", "2"}, {"ACTORHOST_NNODES", "4"}, {"ACTORHOST_SERVICE", "mesh"}};
 
@@ -103,6 +106,9 @@ TEST_CASE("each launcher's variables give the place of the process") {
        {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}},
        {"PMI variables", 1, 2, 2, 1, 1, "127.0.0.1:17871"}},
       {{}, kSlurm, {"Slurm variables", 5, 8, 8, 1, 1, "node01:" + port_of("77")}},
+      {hosts("9"), kLaunch, {"actorhost launch", 1, 3, 3, -1, 0, "head:" + port_of("x")}},
+      {meeting("other:5"), kLaunch, {"actorhost launch", 1, 3, 3, -1, 0, "other:5"}},
+      {{}, with(kLaunch, "ACTORHOST_NPROC_PER_NODE", "2"), {"actorhost launch", 1, 3, 3, 2, 0, "head:" + port_of("x")}},
       {{}, with(kSlurm, "SLURM_STEP_NODELIST", "node7"), {"Slurm variables", 5, 8, 8, 1, 1, "node7:" + port_of("77")}},
       {{}, with(kSlurm, "SLURM_JOB_ID", ""), {"Slurm variables", 5, 8, 8, 1, 1, "node01:17871"}},
       {{.nproc_per_node = "auto"}, kSlurm, {"Slurm variables", 5, 8, 8, -1, 1, "node01:" + port_of("77")}},
