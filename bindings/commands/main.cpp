@@ -1,8 +1,10 @@
 // The executable: runs a subcommand or a job and returns its exit code.
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <string>
 #include <utility>
@@ -81,7 +83,9 @@ int main(int argc, char** argv) {
   if (command.exit_code) {
     std::FILE* const file = *command.exit_code == 0 ? stdout : stderr;
     const bool written = std::fputs(command.output.c_str(), file) >= 0 && std::fflush(file) == 0;
-    return *command.exit_code == 0 && !written ? 1 : *command.exit_code;
+    if (*command.exit_code != 0 || written) return *command.exit_code;
+    std::fprintf(stderr, "actorhost: standard output cannot be written: %s\n", std::strerror(errno));
+    return 1;
   }
   if (command.options.agent) return run_agent(command.options);
   if (rehearses) {
