@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "bindings/commands/agent.hpp"
 #include "bindings/commands/command.hpp"
 #include "bindings/commands/fault_file.hpp"
 #include "bindings/commands/own_cluster.hpp"
@@ -38,23 +39,6 @@ void* operator new(size_t size, std::align_val_t alignment) {
 static void keep_standard_files() {
   for (int file = 0; file <= 2; ++file) {
     if (fcntl(file, F_GETFD) == -1) (void)!open("/dev/null", file == 0 ? O_WRONLY : O_RDONLY);
-  }
-}
-
-/// `actorhost agent`: lends this machine's nodes to the jobs at a coordinator's address, one after the other. Joins the
-/// run at the endpoint, takes part, and waits for the next run, each time up to the start timeout. Returns the exit
-/// code: with `--once` the job's; otherwise 0 after at least one job, 3 without any job, 130 or 143 after a signal.
-static int run_agent(const actorhost::RunOptions& options) {
-  constexpr useconds_t kBetweenJobs = 300000;  // the last job's coordinator may still be ending
-  for (bool served = false;; served = true) {
-    actorhost::HostRuntime::Setup setup;
-    setup.may_find_no_run = served;
-    actorhost::HostRuntime runtime(options, std::move(setup));
-    const int code = runtime.run();
-    if (const int by = runtime.signalled()) return by;  // also if the job ended before the signal was handled
-    if (code == 128 + SIGINT || code == 128 + SIGTERM || options.once) return code;
-    if (!runtime.joined()) return served ? 0 : code;
-    usleep(kBetweenJobs);
   }
 }
 
@@ -87,7 +71,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "actorhost: standard output cannot be written: %s\n", std::strerror(errno));
     return 1;
   }
-  if (command.options.agent) return run_agent(command.options);
+  if (command.options.agent) return actorhost::run_agent(command.options, args);
   if (rehearses) {
     const actorhost::Status read = actorhost::read_fault_file(command.options);
     if (!read) {

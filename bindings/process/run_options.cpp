@@ -276,7 +276,9 @@ CommandLine::CommandLine(RunOptions& out)
   add_cluster_flags(app, raw, out);
   if (out.agent) {
     app.add_option("--join", raw.join, "the coordinator's address")->type_name("HOST:PORT")->required();
-    app.add_flag("--once", out.once, "leave after one job");
+    auto* once = app.add_flag("--once", out.once, "leave after one job");
+    app.add_flag("--stay", out.stay, "wait for jobs until SIGTERM or Ctrl-C; each job runs in a process of its own")
+        ->excludes(once);
   } else {
     add_run_flags(app, raw, out);
     if (out.rehearsal) rehearsal.add_to(app);

@@ -36,6 +36,7 @@ struct RunOptions {
   bool agent = false;
   std::optional<RehearsalOptions> rehearsal;
   bool once = false;  // agent: leave after one job
+  bool stay = false;  // agent: wait for jobs until a signal arrives
   std::string script;
   std::vector<std::string> args;
 

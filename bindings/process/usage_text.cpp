@@ -56,7 +56,8 @@ const char* const kVariables =
     "                              of launchers; the first log line names the match\n"
     "  XDG_STATE_HOME              folder of the console's history (actorhost/history)\n"
     "  XDG_CACHE_HOME              folder of fetched files (actorhost), by default ~/.cache\n"
-    "  ACTORHOST_CHILD, ACTORHOST_CONSOLE, ACTORHOST_WORKER, ACTORHOST_LAUNCH_RANK, _SIZE, _ID, _HOST\n"
+    "  ACTORHOST_AGENT, ACTORHOST_CHILD, ACTORHOST_CONSOLE, ACTORHOST_WORKER, ACTORHOST_LAUNCH_RANK,\n"
+    "  ACTORHOST_LAUNCH_SIZE, ACTORHOST_LAUNCH_ID, ACTORHOST_LAUNCH_HOST\n"
     "                              set by actorhost for its own processes\n";
 
 const char* const kExitCodes =

@@ -109,6 +109,7 @@ int HostRuntime::run_watched(const SignalWatch& signals) {
     code = refused(joined.error());
   } else {
     joined_ = true;
+    if (setup_.joined) setup_.joined();
     code = run_.cluster ? run_nodes() : supervise();
   }
   over = true;
@@ -127,6 +128,10 @@ int HostRuntime::refused(const Error& error) {
     return 0;
   }
   const int code = checkpoints_.unusable() ? kNoCheckpoint : exit_code_of(error.code);
+  if (setup_.refused) {
+    setup_.refused(error);
+    return code;
+  }
   return fail(error, code == 1 ? 3 : code);
 }
 
@@ -168,8 +173,8 @@ Status HostRuntime::check_rule_file() const {
 
 Status HostRuntime::join_cluster() {
   // If a launcher shows the output of all its tasks, only one host logs the line.
-  const bool logged_by_other =
-      place_.child || setup_.simulated || (place_.placement.launched && place_.placement.node_rank != 0U);
+  const bool logged_by_other = place_.child || setup_.simulated || setup_.refused ||
+                               (place_.placement.launched && place_.placement.node_rank != 0U);
   log_->write(logged_by_other ? LogLevel::debug : LogLevel::info, "", place_.text());
   if (!place_.child && !place_.endpoint && options_.isolate) {
     AH_LET(auto folder, PrivateFolder::make());
@@ -425,21 +430,21 @@ int HostRuntime::run_nodes() {
 }
 
 EndMessage HostRuntime::wait_for_end(RunAnnouncement& announcement) {
+  MinuteLines minute_lines(process_.console, *run_.cluster, *log_, clock_, !place_.child);
   std::unique_lock lock(run_.mutex);
   for (;;) {
     if (const auto end = run_.cluster->end()) return *end;
-    if (announcement.due(clock_.now())) {
-      lock.unlock();
-  MinuteLines minute_lines(process_.console, *run_.cluster, *log_, clock_, !place_.child);
-      announcement.make(job_.name());
-      lock.lock();
-      continue;
     if (options_.progress && !setup_.simulated) {
       lock.unlock();
       minute_lines.check();
       lock.lock();
       if (run_.cluster->end()) continue;
     }
+    if (announcement.due(clock_.now())) {
+      lock.unlock();
+      announcement.make(job_.name());
+      lock.lock();
+      continue;
     }
     const double pause = announcement.pause(clock_.now(), run_.children ? 0.05 : 1);
     run_.changed.wait_for(lock, pause);

@@ -3,6 +3,7 @@
 // (or supervises them as processes), waits for the end and reports it. Owned by main or by the embedding Host. The
 // owner calls `run` once, on its own thread; `interrupt` is thread-safe.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -40,6 +41,10 @@ class HostRuntime final : private ClusterEvents, private RunJoin::Opener {
     std::optional<SimulatedHost> simulated = {};  // no value: this machine
     std::function<void(const std::string&)> on_message =
         {};  // of an embedded host: receives the last messages; empty: standard error, which also shows the progress
+    // For the child of an agent that stays: `joined` is called when the process has joined a run. `refused` gets the
+    // reason if the process cannot join a run, which is then not printed.
+    std::function<void()> joined = {};
+    std::function<void(const Error&)> refused = {};
   };
 
   HostRuntime(RunOptions options, Setup setup);

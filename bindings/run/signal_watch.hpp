@@ -36,10 +36,11 @@ class SignalWatch : private NonCopyable {
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 
-  /// The received signal; 0 after `finish` or after the time has passed. -1 milliseconds waits forever.
-  int wait(int milliseconds) const {
-    pollfd fds[3] = {{done_, POLLIN, 0}, {signals_, POLLIN, 0}, {posted_, POLLIN, 0}};
-    if (poll(fds, 3, milliseconds) <= 0 || fds[0].revents != 0) return 0;
+  /// The received signal; 0 after `finish`, after the time has passed, or when the file `other` is readable.
+  /// -1 milliseconds waits forever.
+  int wait(int milliseconds, int other = -1) const {
+    pollfd fds[4] = {{done_, POLLIN, 0}, {signals_, POLLIN, 0}, {posted_, POLLIN, 0}, {other, POLLIN, 0}};
+    if (poll(fds, 4, milliseconds) <= 0 || fds[0].revents != 0) return 0;
     eventfd_t signal = 0;
     if (fds[2].revents != 0 && eventfd_read(posted_, &signal) == 0) return static_cast<int>(signal);
     signalfd_siginfo info{};
@@ -49,12 +50,12 @@ class SignalWatch : private NonCopyable {
   void post(int signal) const {
     if (!is_posted_.test_and_set()) (void)!eventfd_write(posted_, static_cast<eventfd_t>(signal));
   }
-  void finish() const { (void)!eventfd_write(done_, 1); }
   /// Whether `finish` was called.
   bool finished() const {
     pollfd done{done_, POLLIN, 0};
     return poll(&done, 1, 0) > 0;
   }
+  void finish() const { (void)!eventfd_write(done_, 1); }
 
  private:
   int done_;

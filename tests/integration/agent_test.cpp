@@ -71,6 +71,68 @@ TEST_CASE("an agent logs the start, end and failure of each job") {
   }
 }
 
+TEST_CASE("an agent that stays serves jobs that succeed, fail and crash, until SIGTERM") {
+  const JobFolder folder;
+  write_job(folder, "job");
+  folder.write("fails/job.lua", "error 'no good'");
+  folder.write("crashes/job.lua",
+               "local actor, ffi = require 'actor', require 'ffi' ffi.cdef 'int kill(int, int); int getpid(void);'\n"
+               "if actor.rank == 1 then ffi.C.kill(ffi.C.getpid(), 9) end actor.collective.barrier()");
+  const FreePort port;
+  const Words words = {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--node-rank", "0", "job.lua"};
+  Process agent =
+      start_in(folder, "empty", {"agent", "--stay", "-n", "1", "--start-timeout", "1", "--join", port.endpoint()});
+  CHECK(agent.wait_for_output("no job yet: no coordinator at " + port.endpoint(), 20));
+  for (const auto& [job, code] : {std::pair{"fails", 1}, {"crashes", 137}, {"job", 0}}) {
+    Process coordinator = start_in(folder, job, words);
+    CHECK(coordinator.wait(30).has_value());
+    const std::string line = "the job has ended with exit code " + std::to_string(code) + " after ";
+    INFO(coordinator.describe() << agent.describe());
+    CHECK(agent.wait_for_output(line, 30));
+  }
+  CHECK(count_of(agent.err(), "no job yet") == 1);
+  agent.signal(SIGTERM);
+  CHECK(agent.wait(20) == 143);
+}
+
+TEST_CASE("an agent that stays reports another token once, and joins after the token is changed") {
+  const JobFolder folder;
+  folder.write("job/job.lua", "print 'served'");
+  folder.write("theirs", "a token of sixteen letters");
+  folder.write("ours", "another token of sixteen letters");
+  for (const std::string name : {"theirs", "ours"}) {
+    std::filesystem::permissions(folder.path() / name,
+                                 std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  }
+  const FreePort port;
+  Process coordinator = start_in(folder, "job",
+                                 {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--node-rank", "0",
+                                  "--token-file", (folder.path() / "theirs").string(), "job.lua"});
+  REQUIRE(coordinator.wait_for_output("info] seed", 20));
+  Process agent = start_in(
+      folder, "empty",
+      {"agent", "--stay", "-n", "1", "--join", port.endpoint(), "--token-file", (folder.path() / "ours").string()});
+  CHECK(agent.wait_for_output("the jobs there cannot be joined: ", 20));
+  folder.write("ours", "a token of sixteen letters");
+  CHECK(coordinator.wait(40) == 0);
+  INFO(agent.describe());
+  CHECK(agent.wait_for_output("the job has ended with exit code 0", 20));
+  CHECK(count_of(agent.err(), "cannot be joined") == 1);
+  agent.signal(SIGINT);
+  CHECK(agent.wait(20) == 130);
+}
+
+TEST_CASE("wrong flags end an agent that stays") {
+  const JobFolder folder;
+  const auto [words, message] = GENERATE(table<Words, std::string>({
+      {{"--token-file", "none"}, "none"},
+      {{"--once"}, "excludes"},
+      {{"--tls-ca", "none.pem"}, "none.pem"},
+  }));
+  const Ended run(folder.run(with({"agent", "--stay", "--join", "127.0.0.1:1"}, words)), 2);
+  CHECK_THAT(run.err, Contains(message));
+}
+
 TEST_CASE("a host whose copy of a module differs is refused") {
   const JobFolder folder;
   write_job(folder, "job");
