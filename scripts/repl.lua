@@ -1,4 +1,4 @@
--- actorhost repl [--attach [HOST:PORT]] [-n N] [-e CHUNK] [-f FILE]: a console, attached to a run or with its own
+-- actorhost repl [--attach [RUN]] [-n N] [-e CHUNK] [-f FILE]: a console, attached to a run or with its own
 -- cluster.
 local actor = require("actor")
 local attach = require("actor.inspect.attach")

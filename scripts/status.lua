@@ -1,4 +1,4 @@
--- actorhost status [--attach [HOST:PORT]] [--json] [--sort COLUMN]: the state of a run, once.
+-- actorhost status [--attach [RUN]] [--json] [--sort COLUMN]: the state of a run, once.
 local attach = require("actor.inspect.attach")
 local flags = require("actor.flags")
 local nodes = require("actor.inspect.nodes")

@@ -1,4 +1,4 @@
--- actorhost top [--attach [HOST:PORT]] [--sort COLUMN] [--every SECONDS]: the state of a run, refreshed.
+-- actorhost top [--attach [RUN]] [--sort COLUMN] [--every SECONDS]: the state of a run, refreshed.
 local attach = require("actor.inspect.attach")
 local flags = require("actor.flags")
 local nodes = require("actor.inspect.nodes")
