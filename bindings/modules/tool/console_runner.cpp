@@ -113,9 +113,12 @@ int begin_chunk(lua_State* L) {
   return 0;
 }
 
-/// (chunk): gives the chunk its environment.
+/// (chunk, script): gives a chunk the library's modules beside the variables of the script, a coroutine or nil.
 int give_environment(lua_State* L) {
-  push_chunk_environment(L);
+  require_module(L, "actor.console.names");
+  lua_getfield(L, -1, "environment");
+  lua_pushvalue(L, 2);
+  lua_call(L, 1, 1);
   lua_setfenv(L, 1);
   return 0;
 }
@@ -185,7 +188,15 @@ Status ConsoleRunner::load(const ConsoleChunk& chunk, lua_State* on) {
   }
   lua_pushcfunction(on, give_environment);
   lua_pushvalue(on, 1);
-  AH_TRY(vm_.call(on, 1, 0));
+  if (chunk.request.together) {
+    lua_pushnil(on);
+  } else {
+    lua_State* const script = vm_.state();
+    if (lua_checkstack(script, 1) == 0) return Error{Code::full, "the script's stack is full"};
+    lua_pushthread(script);
+    lua_xmove(script, on, 1);
+  }
+  AH_TRY(vm_.call(on, 2, 0));
   if (expression) lua_pushcfunction(on, give_back);
   for (const std::string& argument : chunk.request.arguments) lua_pushlstring(on, argument.data(), argument.size());
   return {};
