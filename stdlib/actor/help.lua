@@ -22,6 +22,8 @@ local M = {}
 ---@field shown? string a field's name, with a question mark where it may be nil
 ---@field inner? boolean a field, or a function that scripts cannot call by this name
 ---@field target? {module: string, name: string} the target of an alias
+---@field line? integer the line that defines a function
+---@field returns? string the type that a function's line declares for its result
 
 -- Parses the name that a line of code defines: owner, separator, name, arguments.
 local function definition(line)
@@ -82,7 +84,8 @@ function Reader:defined(block, line)
   if method and arguments:find("^%(self") then sign = ":" end
   self:add {
     name = name ~= "" and name or self.module:match("[^.]+$"), owner = owner ~= "M" and owner:lower() or nil,
-    title = shown .. sign .. name .. arguments, text = block, inner = line:find("^%s*local ") ~= nil,
+    title = shown .. sign .. name .. arguments, text = block, inner = line:find("^%s*local ") ~= nil, line = self.number,
+    returns = line:match("%-%-%-@type fun%b():%s*([%w_.?|]+)"),
   }
 end
 
@@ -147,8 +150,11 @@ local function entries()
   all = {}
   for module in util.pairs(core.library()) do
     if module:find("^actor") then
-      local reader = setmetatable({ entries = all, module = module, block = {}, required = {}, head = true }, Reader)
-      for line in (core.library_text(module) .. "\n"):gmatch("(.-)\n") do reader:line(line) end
+      local reader = setmetatable({ entries = all, module = module, block = {}, required = {}, head = true, number = 0 }, Reader)
+      for line in (core.library_text(module) .. "\n"):gmatch("(.-)\n") do
+        reader.number = reader.number + 1
+        reader:line(line)
+      end
     end
   end
   return all
@@ -312,6 +318,50 @@ function M.names()
   local names = {}
   for _, entry in ipairs(entries()) do names[#names + 1] = entry.name end
   return names
+end
+
+---Finds the entry of a function of the library.
+---@param fn function
+---@return actor.help.Entry?
+function M.of_function(fn)
+  local info = debug.getinfo(fn, "S")
+  local module = info.source:match("^@stdlib/(.*)%.lua$")
+  module = module and module:gsub("/init$", ""):gsub("/", ".")
+  for _, entry in ipairs(module and entries() or {}) do
+    if entry.module == module and entry.line == info.linedefined then return entry end
+  end
+end
+
+---Finds the entry of a method of a class: "dataset", "map".
+---@param class string in lower case
+---@param name string
+---@return actor.help.Entry?
+function M.member(class, name)
+  for _, entry in ipairs(entries()) do
+    if entry.owner == class and entry.name == name and entry.line then return entry end
+  end
+end
+
+---Lists the names of a class's methods.
+---@param class string in lower case
+---@return string[]
+function M.members(class)
+  local found = {}
+  for _, entry in ipairs(entries()) do
+    if entry.owner == class and entry.line then found[entry.name] = true end
+  end
+  return util.sorted_keys(found)
+end
+
+---Returns the type of an entry's first return value: "actor.mapreduce.Dataset".
+---@param entry? actor.help.Entry
+---@return string?
+function M.returned(entry)
+  if entry and entry.returns then return entry.returns end
+  for _, line in ipairs(entry and entry.text or {}) do
+    local name = line:match("^@return ([%w_.?|]+)")
+    if name then return name end
+  end
 end
 
 ---Lists the modules that scripts use, each with the first sentence of its docstring.

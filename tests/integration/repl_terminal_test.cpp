@@ -28,7 +28,11 @@ TEST_CASE("a console in a terminal: several lines, completion, output of other n
   CHECK(terminal.completes_to("> a_tensor"));
   terminal.type(":nor");
   CHECK(terminal.completes_to("a_tensor:norm("));
-  terminal.type(")\n:barrier set pss");
+  terminal.press("C-c");
+  terminal.type("y = mr.range(1, 3):map(function(x) return x end):flatm");
+  CHECK(terminal.completes_to("end):flatmap"));
+  terminal.press("C-c");
+  terminal.type("a_tensor:norm()\n:barrier set pss");
   terminal.press("Tab");
   CHECK(terminal.shows(":barrier set pssp"));
   terminal.press("C-c");
@@ -71,21 +75,21 @@ TEST_CASE("the history of a console is available in the next console, and two at
     REQUIRE((first.shows("repl.lua[1] rank 0>") && second.shows("repl.lua[1] rank 0>")));
     first.type("11 + 11\n");
     CHECK(first.shows("\n22\n"));
-    second.type("if true then\nprint(30 + 3)\nend\n");
+    second.paste("if true then -- a comment\nprint(30 + 3)\nend\n");
     CHECK(second.shows("\n33\n"));
     first.type(":quit\n");
     second.press("C-d");
     CHECK((first.ended() == 0 && second.ended() == 0));
   }
   const std::filesystem::path history = folder.path() / "state" / "actorhost" / "history";
-  CHECK(read_text(history) == "11 + 11\nif true then print(30 + 3) end\n:quit\n");
+  CHECK(read_text(history) == "11 + 11\nif true then --[[ a comment]] print(30 + 3) end\n:quit\n");
   CHECK(std::filesystem::status(history).permissions() ==
         (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
   Terminal third(folder, console);
   REQUIRE(third.shows("rank 0>"));
   third.press("Up");
   third.press("Up");
-  CHECK(third.shows("> if true then print(30 + 3) end"));
+  CHECK(third.shows("> if true then --[[ a comment]] print(30 + 3) end"));
   third.press("C-c");
   third.press("C-r");
   third.type("+ 11");

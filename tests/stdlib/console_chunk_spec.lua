@@ -2,6 +2,7 @@
 local chunk = require("actor.console.chunk")
 local complete = require("actor.console.complete")
 local names = require("actor.console.names")
+local tokens = require("actor.console.tokens")
 local tensor = require("actor.tensor")
 
 local function value_of(source)
@@ -65,11 +66,24 @@ test("a chunk with a single local statement is detected, other uses of local are
   equal(chunk.lone_local("locale = 1"), nil)
 end)
 
-test("lines are joined if their line ends do not matter", function()
-  equal(chunk.one_line("for i = 1, 3 do\n  f(i)\nend"), "for i = 1, 3 do f(i) end")
-  equal(chunk.one_line("f() -- first\ng()"), nil)
-  equal(chunk.one_line("x = [[a\nb]]"), nil)
-  equal(chunk.one_line("a -- b"), "a -- b")
+-- The value of a chunk, and of the chunk on one line.
+local function both_values(source)
+  local line = tokens.one_line(source)
+  equal(line:find("\n", 1, true), nil)
+  return { value_of(source), value_of(line) }
+end
+
+test("a chunk of several lines is one line in the history, with its comments and the same meaning", function()
+  equal(tokens.one_line("for i = 1, 3 do\n  f(i)\nend"), "for i = 1, 3 do f(i) end")
+  equal(tokens.one_line("f() -- first\ng()"), "f() --[[ first]] g()")
+  equal(tokens.one_line("f() --[[a\n  b]] g()"), "f() --[[a b]] g()")
+  equal(tokens.one_line("f() -- ends with ]\ng()"), "f() --[=[ ends with ]]=] g()")
+  equal(tokens.one_line("a -- b"), "a -- b")
+  equal(tokens.one_line("'--'\n.. \"[[\""), "'--' .. \"[[\"")
+  equal(both_values("return [[\na \"b\" \\\n-- c]]"), { 'a "b" \\\n-- c', 'a "b" \\\n-- c' })
+  equal(both_values("return [==[a]]\nb]==]"), { "a]]\nb", "a]]\nb" })
+  equal(both_values("return 'a\\\nb'"), { "a\nb", "a\nb" })
+  equal(both_values("local function double(x) -- twice\n  return 2 * x\nend\nreturn double(0x1e+1) .. 1e-1"), { "620.1", "620.1" })
 end)
 
 local function words(before)
@@ -110,6 +124,21 @@ test("fields are completed after dots and methods after a colon, of objects too"
   rawset(_G, "console_net", nil)
 end)
 
+test("methods are completed behind a call, by the return type in its docstring, and nothing is called", function()
+  equal(words("x = f(actor.rng(1):sam"), ":sample(")
+  equal(words("tensor.zeros{2, 3}:nor"), ":norm(")
+  equal(words("actor.tensor.zeros(2):reshape(1, 2):nor"), ":norm(")
+  equal(words("('a b'):gs"), ":gsub(")
+  equal(words("'x':up"), ":upper(")
+  local called = false
+  rawset(_G, "console_call", function() called = true end)
+  equal(words("console_call():x"), "")
+  equal(words("console_call().x.y"), "")
+  equal(called, false)
+  rawset(_G, "console_call", nil)
+  for _, source in ipairs { "f(:", "):", "]:", "{}:", "actor.rng(1, 'x:", "1..2:", "return:", ":", "(a)(b):" } do equal(words(source), "") end
+end)
+
 test("completion adds the common prefix of the words, and lists the words if there is none", function()
   local function choice(word, list) return { complete.choice(word, list, 40) } end
   equal(choice("ten", { "tensor" }), { "sor", "" })
@@ -134,4 +163,32 @@ test("a chunk sees the library's modules, and its assignments set globals of the
   equal(rawget(_G, "console_made"), 3)
   equal(setfenv(chunk.load("console_made + 1"), environment)(), 4)
   rawset(_G, "console_made", nil)
+end)
+
+test("a chunk reads and changes the local variables of the main chunk that it interrupts", function()
+  local script = coroutine.create(load([[
+    local count, hidden = 1, nil
+    local function inner() local own = 2 coroutine.yield() return own end
+    for step = 1, 1 do
+      local count = 10
+      inner()
+      result = count
+    end
+    result = { result, count }
+    local later = 5
+  ]], "@script.lua"))
+  rawset(_G, "result", nil)
+  assert(coroutine.resume(script))
+  local environment = names.environment(script)
+  local function run(source) return setfenv(chunk.load(source), environment)() end
+  equal({ run("count"), run("step"), run("hidden"), type(run("inner")) }, { 10, 1, nil, "function" })
+  raises(function() return environment.own end, "undefined global 'own'")
+  raises(function() return environment.later end, "undefined global 'later'")
+  equal(words("inn"), "inner(")
+  equal(words("coun"), "count")
+  run("count = count + 5; hidden = 'x'")
+  assert(coroutine.resume(script))
+  equal(rawget(_G, "result"), { 15, 1 })
+  rawset(_G, "result", nil)
+  names.environment()
 end)

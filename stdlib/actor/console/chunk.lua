@@ -49,13 +49,4 @@ function M.lone_local(source)
   return names and names:match("^[%w_]+")
 end
 
----Joins a chunk to one line, for a history of lines; nil if its line ends matter.
----@param source string
----@return string?
-function M.one_line(source)
-  if not source:find("\n", 1, true) then return source end
-  if source:find("--", 1, true) or source:find("%[=*%[") or source:find("\\\n", 1, true) then return nil end
-  return (source:gsub("%s*\n%s*", " "))
-end
-
 return M

@@ -1,8 +1,11 @@
---- Completion at a prompt: globals, fields after dots, methods after a colon. It runs on the node that holds the
---- values, only reads them, and calls no function of the script.
+--- Completion at a prompt: variables, fields after dots, methods after a colon, also behind a call of a function whose
+--- docstring has a return type. It runs on the node that holds the values, only reads them, and calls no function of the
+--- script.
 local core = require("actor.c.core")
 local ffi = require("ffi")
+local help = require("actor.help")
 local names = require("actor.console.names")
+local returns = require("actor.console.returns")
 local tensor = require("actor.tensor.base")
 
 local M = {}
@@ -68,33 +71,39 @@ function Words:of(value)
   end
 end
 
-local function value_at(path)
-  local modules, value = names.modules(), nil
-  for key in path:gmatch("[^.]+") do
-    if value == nil then
-      value = rawget(getfenv(0), key)
-      if value == nil and modules[key] then
-        local fine, module = pcall(require, modules[key])
-        value = fine and module or nil
-      end
-    else
-      value = field(value, key)
-    end
-    if value == nil then return nil end
-  end
-  return value
+-- The value of a name: a local variable of the script, a global, or a module of the library.
+local function value_of(name)
+  local found, value = names.read_local(name)
+  if found then return value end
+  value = rawget(getfenv(0), name)
+  local module = names.modules()[name]
+  if value ~= nil or not module then return value end
+  local fine, loaded = pcall(require, module)
+  return fine and loaded or nil
 end
 
 local function words_at(before)
-  local word = before:match("[%w_%.:]*$")
-  local path, sign, start = word:match("^(.-)([.:]?)([%w_]*)$")
-  local words = setmetatable({ path = path, sign = sign, start = start, seen = {} }, Words)
+  local word = before:match("[%w_]*$")
+  local head = before:sub(1, #before - #word)
+  local sign = head:match("[.:]$") and not head:find("%.%.$") and head:sub(-1) or ""
+  local words = setmetatable({ path = "", sign = sign, start = word, seen = {} }, Words)
   if sign == "" then
     for name, value in next, getfenv(0) do words:add(name, value) end
+    for _, name in ipairs(names.locals()) do words:add(name, value_of(name)) end
     for name in pairs(names.modules()) do words:add(name, true) end
     for _, name in ipairs(keywords) do words:add(name, true) end
-  elseif not path:find(":", 1, true) then
-    words:of(value_at(path))
+  else
+    local kind = returns.of(head:sub(1, -2), value_of, field)
+    if kind and kind.class then
+      for _, name in ipairs(help.members(kind.class)) do words:add(name, type) end
+    elseif kind and kind.text then
+      words:of("")
+    elseif kind then
+      words:of(kind.value)
+    end
+    words.path = head:sub(1, -2):match("[%w_.:]*$")
+    for i, found in ipairs(words) do words[i] = words.path .. found end
+    word = words.path .. sign .. word
   end
   table.sort(words)
   for i = #words, most + 1, -1 do words[i] = nil end

@@ -4,6 +4,7 @@ local chunk = require("actor.console.chunk")
 local command = require("actor.c.command")
 local commands = require("actor.console.commands")
 local complete = require("actor.console.complete")
+local tokens = require("actor.console.tokens")
 
 local M = {}
 
@@ -43,16 +44,12 @@ local function prompt_of(session)
   return ("%s%s[%d] %s> "):format(run.paused and "paused " or "", run.job, run.size, session:place())
 end
 
--- Saves a chunk in the history: on one line if possible, else a line at a time. Shows the first failure.
+-- Saves an input in the history, as one line. Shows the first failure.
 local function remember(editor, session, source)
-  local lines = chunk.one_line(source)
-  for line in ((lines or source) .. "\n"):gmatch("(.-)\n") do
-    local saved, why = true, nil
-    if line:find("%S") then saved, why = editor:remember(line) end
-    if not saved and not session.history_failed then
-      session.history_failed = true
-      session.fail(why)
-    end
+  local saved, why = editor:remember(tokens.one_line(source))
+  if not saved and not session.history_failed then
+    session.history_failed = true
+    session.fail(why)
   end
 end
 
