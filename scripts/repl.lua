@@ -12,7 +12,6 @@ local own_cluster = require("actor.c.own_cluster")
 local session_of = require("actor.console.session")
 local terminal = require("actor.console.terminal")
 local text = require("actor.inspect.text")
-local util = require("actor.util")
 
 local list = {
   { name = "nproc-per-node", short = "n", value = "N|auto", help = "nodes of the console's own cluster (2)" },
@@ -136,12 +135,6 @@ local function read_lines(session)
   if pending then session:chunk(pending) end
 end
 
-local function run_file(session, path)
-  local source, why = util.read(path)
-  if not source then return session:refuse(why, session.count + 1) end
-  session:chunk(source:gsub("^#[^\n]*", ""), { name = "@" .. path })
-end
-
 local function run_script(session, values)
   for _, source in ipairs(values.execute or {}) do
     if source:find("^%s*:") then commands.run(session, source) else session:chunk(source) end
@@ -149,7 +142,7 @@ local function run_script(session, values)
   end
   for _, path in ipairs(values.file or {}) do
     if session.ended or session.detached then return end
-    run_file(session, path)
+    commands.load(session, path)
   end
   if not values.execute and not values.file then read_lines(session) end
 end
@@ -182,9 +175,15 @@ local function at_terminal(session)
     session.fail("the prompt is a plain prompt: " .. why)
     editor = plain_editor()
   end
-  print(("actorhost %s; :help lists the commands"):format(actor.version))
+  local hint = session.own and "" or "; chunks see the script's local variables, its globals and the library"
+  session.show(("actorhost %s; :help lists the commands%s"):format(actor.version, hint))
   terminal.run(session, editor)
 end
+
+local function columns() return math.max(40, command.status_columns()) end
+
+-- A line of values has an indentation and a comma besides.
+local function value_columns() return columns() - 5 end
 
 local function target_of(values)
   local on = values.on
@@ -207,10 +206,14 @@ local function main()
     if not connection then return fail(url, cluster) end
   end
   if not connection then return fail(3, cluster) end
+  -- On a terminal no word is broken at the edge; the output of chunks stays as it is.
+  local function wrapping(write)
+    return interactive and function(words) write(text.wrapped(words, columns())) end or write
+  end
   local session = session_of.new {
     connection = connection, own = cluster, url = url, target = target, json = values.json, print_all = values.print == "all",
     terminal = interactive,
-    show = print, fail = command.err, status = interactive and command.status or function(words)
+    show = wrapping(print), fail = wrapping(command.err), show_output = print, columns = interactive and value_columns or nil, status = interactive and command.status or function(words)
       if words ~= "" then command.err(words) end
     end, interrupts = command.interrupts,
   }

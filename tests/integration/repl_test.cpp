@@ -218,6 +218,58 @@ TEST_CASE("a console that cannot attach or start reports the reason") {
   CHECK_THAT(run.err, Contains(text));
 }
 
+TEST_CASE("a console attaches to a run by its job, its id or its process") {
+  const JobFolder folder;
+  folder.write("other.lua", job_text("repl.lua"));
+  folder.write("meeting.lua", job_text("meeting.lua"));
+  Process one = folder.start({"-n", "1", "--rdzv-id", "night", "jobs/repl.lua", "waiting", "done"});
+  Process two = folder.start({"-n", "1", "other.lua", "waiting", "done"});
+  const auto rank_of = [&](const std::string& word) {
+    return folder.run({"repl", "--attach", word, "-e", "arg_of_run = nil; require('ffi').C.getpid()"});
+  };
+  for (const auto& [word, run] : {std::pair{std::string("other"), &two},
+                                  {"other.lua", &two},
+                                  {"repl", &one},
+                                  {"night", &one},
+                                  {std::to_string(one.pid()), &one},
+                                  {std::to_string(two.pid()), &two}}) {
+    Finished got;
+    CHECK(wait_until([&, word = word] { return (got = rank_of(word)).status == 0; }, 20));
+    INFO(word << "\n" << got.description);
+    CHECK_THAT(got.out, Contains(std::to_string(run->pid())));
+  }
+  Process three = folder.start({"-n", "1", "other.lua", "waiting", "done"});
+  Finished several;
+  CHECK(wait_until([&] { return (several = rank_of("other")).status == 3; }, 20));
+  CHECK_THAT(several.err,
+             Contains("several runs named other are in progress") && Contains(std::to_string(three.pid())));
+  CHECK_THAT(Ended(rank_of("none.lua"), 3).err,
+             Contains("no run of yours on this machine has the job none.lua; these are in"));
+  CHECK_THAT(Ended(rank_of("1"), 3).err, Contains("is process 1; these are in progress:\n  "));
+  CHECK_THAT(Ended(rank_of("not-a-host-here.invalid"), 3).err,
+             Contains("no run of yours on this machine has this name"));
+  folder.write("done", "");
+  const Ended all({one, two, three}, 20);
+}
+
+TEST_CASE("chunks of an attached console see and change the script's local variables; :load runs a file") {
+  const JobFolder folder;
+  folder.write("job.lua",
+               "local actor, meeting = require 'actor', require 'meeting'\nlocal count = 5\n"
+               "repeat actor.sleep(0.01) until meeting.is_there 'done'\nprint('count is ' .. count)");
+  folder.write("meeting.lua", job_text("meeting.lua"));
+  folder.write("chunk.lua", "#!/usr/bin/env actorhost\nlocal step = 10\ncount = count + step\nreturn count");
+  Process run = folder.start({"-n", "1", "job.lua"});
+  REQUIRE(is_ready(folder));
+  const Ended console(
+      folder.run({"repl", "--attach", "-e", "count * 2", "-e", ":load chunk.lua", "-e", ":load none.lua"}), 1);
+  CHECK(console.out == "10\n15\n");
+  CHECK_THAT(console.err, Contains("none.lua"));
+  folder.write("done", "");
+  const Ended ended({run}, 20);
+  CHECK(ended.out == "count is 15\n");
+}
+
 TEST_CASE("a wrong token is refused, and several runs are listed") {
   const JobFolder folder;
   Process run = folder.start({"-n", "1", "jobs/repl.lua", "waiting", "done"});

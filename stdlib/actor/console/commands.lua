@@ -268,6 +268,21 @@ add("on", "RANK|all [CHUNK]", "runs a chunk elsewhere; without one, all later ch
   return ("chunks run on %s"):format(session:place() == "all" and "all workers" or session:place()), {}
 end, node_words)
 
+---Runs a file of this machine as one chunk.
+---@param session actor.console.Session
+---@param path string
+---@return boolean fine
+function M.load(session, path)
+  local source, why = util.read(path)
+  if not source then return session:refuse(why, session.count + 1) end
+  return session:chunk(source:gsub("^#[^\n]*", ""), { name = "@" .. path })
+end
+
+add("load", "FILE", "runs a file of this machine as one chunk", function(session, rest)
+  if rest == "" then return session:show_error(":load wants a file") end
+  M.load(session, rest)
+end, function(_, before) return M.paths(before) end)
+
 add("set", "output table|lua|json", "how values are shown", function(session, rest)
   local mode = rest:match("^output%s+(%a+)$")
   if mode ~= "table" and mode ~= "lua" and mode ~= "json" then

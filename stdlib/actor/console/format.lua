@@ -258,12 +258,14 @@ end
 function M.printed(t) return M.value(t, "table", { depth = 3, entries = 20, bytes = 2000 }) end
 
 ---Returns the values of a chunk as text: one below the other; in JSON, as one array.
----@param mode? "table"|"lua"|"json"
+---@param mode? string "table", "lua" or "json", and optionally the columns of a line: "table 80"
 ---@param ... any
 ---@return string
 function M.values(mode, ...)
-  local texts = {}
-  for i = 1, select("#", ...) do texts[i] = M.value((select(i, ...)), mode) end
+  local texts, limits = {}, nil
+  local name, width = (mode or "table"):match("^(%a+) (%d+)$")
+  if name then mode, limits = name, { width = math.min(tonumber(width), default.width) } end
+  for i = 1, select("#", ...) do texts[i] = M.value((select(i, ...)), mode, limits) end
   if mode == "json" then return "[" .. table.concat(texts, ",") .. "]" end
   return table.concat(texts, mode == "lua" and ", " or "\n")
 end

@@ -7,10 +7,12 @@ local text = require("actor.inspect.text")
 local M = {}
 
 local keys = [[
-The prompt names the nodes that run Lua. Values are printed; `_` is the last value. A chunk may have several lines.
-A chunk on a node of a job reads and changes the local variables of the script's main chunk, where the script now is,
-then its globals, then the library's modules (actor, param, tensor, ...).
-Tab completes, Ctrl-R searches the history, Ctrl-C clears the line or interrupts the chunk, Ctrl-D leaves.]]
+The prompt names the nodes that run Lua. Values are printed; `_` is the last
+value. A chunk may have several lines. A chunk on a node of a job reads and
+changes the local variables of the script's main chunk, where the script now
+is, then its globals, then the library's modules (actor, param, tensor, ...).
+Tab completes, Ctrl-R searches the history, Ctrl-C clears the line or
+interrupts the chunk, Ctrl-D leaves.]]
 
 ---Returns the keys of the console and the list of its commands, one per line.
 ---@return string

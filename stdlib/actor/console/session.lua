@@ -15,6 +15,8 @@ local M = {}
 ---@field json? boolean results as JSON lines
 ---@field print_all? boolean show the output of all nodes that run a chunk together; otherwise, as in a job, only the first node's
 ---@field terminal? boolean whether a user watches
+---@field columns? fun(): integer columns of the terminal for values; nil without a terminal
+---@field show_output fun(lines: string) prints the output of chunks; default `show`
 ---@field ended? table the final event of an ended run
 ---@field failed boolean whether any chunk or command has failed
 local Session = {}
@@ -31,6 +33,7 @@ local exit_codes = { script = 1, full = 1, bad_data = 1, mismatch = 1, unsupport
 ---  interrupts (number of Ctrl-C presses since its previous call)
 ---@return actor.console.Session
 function M.new(fields)
+  fields.show_output = fields.show_output or fields.show
   fields.mode, fields.count, fields.failed, fields.rules = fields.json and "json" or fields.mode or "table", 0, false, {}
   return setmetatable(fields, Session)
 end
@@ -180,7 +183,7 @@ function Gathered:output(notice)
 end
 
 function Gathered:show_output(name, lines)
-  self.session.show(self.many and not self.first_only and labelled(name, lines) or lines)
+  self.session.show_output(self.many and not self.first_only and labelled(name, lines) or lines)
 end
 
 -- Shows unfinished lines.
@@ -407,7 +410,7 @@ function Session:chunk(source, options)
   if not nodes then return false end
   self.interrupts()
   local begun = now()
-  local reply, why = self:control { op = "chunk", source = runs, name = name, mode = self.mode, nodes = nodes }
+  local reply, why = self:control { op = "chunk", source = runs, name = name, mode = self.columns and self.mode ~= "json" and ("%s %d"):format(self.mode, self.columns()) or self.mode, nodes = nodes }
   if not reply then return not self.ended and self:refuse(why, self.count) end
   local gathered = setmetatable({ session = self, nodes = {}, order = {}, many = #reply.nodes > 1,
     first_only = nodes == "spmd" and not self.print_all }, Gathered)

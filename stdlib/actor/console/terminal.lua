@@ -8,7 +8,7 @@ local tokens = require("actor.console.tokens")
 
 local M = {}
 
-local reply_seconds = 0.3 -- the longest wait of the Tab key for the node's reply
+local reply_seconds = 1 -- the longest wait of the Tab key for the node's reply
 local names_chunk = [[local word, words = require("actor.console.complete").at(%q)
 return word .. "\n" .. table.concat(words, "\n")]]
 

@@ -2,7 +2,7 @@
 --- __tostring that does not return is interrupted together with the chunk.
 local format = require("actor.console.format")
 
----@param mode string "table", "lua", "json"; "plain": like tostring
+---@param mode string as for format.values; "plain": like tostring
 ---@param ... any at least one
 ---@return string
 return function(mode, ...)

@@ -22,6 +22,30 @@ function M.seconds(seconds)
   return ("%.1f h"):format(seconds / 3600)
 end
 
+---Breaks lines longer than `columns` at spaces. A continued line is indented by two columns more than its line.
+---@param text string
+---@param columns integer
+---@return string
+function M.wrapped(text, columns)
+  local lines = {}
+  for line in (text .. "\n"):gmatch("([^\n]*)\n") do
+    local indent = math.min(#line:match("^%s*") + 2, math.floor(columns / 2))
+    while M.width(line) > columns do
+      local at, width
+      for place, word in line:gmatch("()%s(%S)") do
+        width = M.width(line:sub(1, place - 1))
+        if width > columns then break end
+        if width > indent and word then at = place end
+      end
+      if not at then break end
+      lines[#lines + 1] = (line:sub(1, at - 1):gsub("%s+$", ""))
+      line = (" "):rep(indent) .. line:sub(at + 1)
+    end
+    lines[#lines + 1] = line
+  end
+  return table.concat(lines, "\n")
+end
+
 --- Counts the characters of a text; a UTF-8 character may take several bytes.
 ---@param text string
 ---@return integer
