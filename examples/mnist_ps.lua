@@ -5,7 +5,12 @@ local actor = require "actor"
 local param, optim, data, nn, tensor = actor.param, actor.optim, actor.data, actor.nn, actor.tensor
 
 local lr = math.min(0.1, 1 / actor.size) -- the updates of all workers add up
-local opt = actor.options { data = "", model = "mlp", hidden = 128, epochs = 5, batch = 32, lr = lr, save = 0 }
+local opt = actor.options {
+  data = { "", about = "folder of the MNIST files" }, model = { "mlp", about = "mlp has a hidden layer, others none" },
+  hidden = { 128, about = "width of the hidden layer" }, epochs = { 5, about = "passes over the images" },
+  batch = { 32, about = "images of a push" }, lr = { lr, about = "learning rate" },
+  save = { 0, about = "steps between two checkpoints, with --checkpoint" },
+}
 local set = data.mnist(opt.data ~= "" and opt.data or nil)
 local batches = data.batches { n = set.train.n, size = opt.batch, epochs = opt.epochs, seed = actor.seed }
 

@@ -5,7 +5,7 @@
 local actor = require "actor"
 local mr, text = actor.mapreduce, actor.text
 
-local opt = actor.options { "PATH", "TOP", stop_words = "" }
+local opt = actor.options { "PATH", "TOP", stop_words = { "", about = "a file, or english" } }
 local path = opt[1] or (actor.args[0]:match("^(.*)/") or ".") .. "/../README.md"
 
 local english = "a an and are as at be by for from has have in is it its not of on or that the their they this to was with"

@@ -6,14 +6,15 @@ local spelling = require("actor.c.names")
 local util = require("actor.util")
 
 ---@class actor.options.Flag default and limits of a flag; other values raise an error that names the flag
----@field [integer] string|number the default; further texts after it make these the only valid values
+---@field [integer] string|number|boolean the default; further texts after it make these the only valid values
+---@field about? string the description in `--help`
 ---@field least? number inclusive lower limit of a number
 ---@field above? number exclusive lower limit of a number
 ---@field whole? boolean only whole numbers are valid
 ---@field each? fun(word: string) the value is an array of the words between commas, at least one, without duplicates; called
 ---  with each word; raises for an invalid word
 
-local kinds = { least = "number?", above = "number?", whole = "boolean?", each = "function?" }
+local kinds = { about = "string?", least = "number?", above = "number?", whole = "boolean?", each = "function?" }
 
 -- A flag as a table whose first element is the default.
 local function declared(given)
@@ -69,9 +70,28 @@ local function taken(about, value)
   return words
 end
 
+-- The description of a flag in `--help`: its text and its limits.
+local function about_flag(about)
+  local parts = { about.about }
+  if about.least then parts[#parts + 1] = ("at least %g"):format(about.least) end
+  if about.above then parts[#parts + 1] = ("above %g"):format(about.above) end
+  if about.whole then parts[#parts + 1] = "a whole number" end
+  if about.each then parts[#parts + 1] = "words with commas between them" end
+  return table.concat(parts, "; ")
+end
+
 -- Handles `--help`: every node runs the script, so every node leaves the run here, and the run succeeds.
-local function help(written)
-  local text = "arguments of this job, with their defaults:\n  " .. table.concat(written, "\n  ")
+local function help(defaults, flags)
+  local rows = {}
+  for _, flag in ipairs(flags) do
+    local default = flag.default
+    rows[#rows + 1] = { name = flag.name, short = flag.short, help = flag.about and about_flag(flag.about) or "this",
+      value = flag.value and (flag.kind ~= "text" and "N" or #flag.about > 1 and flag.value or "TEXT"),
+      default = default ~= "" and default or nil }
+  end
+  local words = #defaults > 0 and ", [" .. table.concat(defaults, "] [") .. "] and flags" or ""
+  local text = ("arguments of this job%s; defaults are in parentheses:\n%s"):format(words,
+    (parser.help(rows):gsub(" +\n", "\n")))
   if not package.preload["actor.c.node"] then check.fail("%s", text) end
   print(text)
   require("actor.c.node").leave()
@@ -79,8 +99,13 @@ end
 
 ---Reads the script's own flags: `--name value`, `--name=value` and, for a boolean default, `--name`; `-` equals `_`.
 ---The default of a flag defines its type; a table adds limits to the default. An unknown flag or a value of another
----type raises an error that lists the flags. `--help` prints them and ends the run. Words without dashes need names:
+---type raises an error that lists the flags. `--help` describes them and ends the run. Words without dashes need names:
 ---`{ "PATH", "TOP", epochs = 5 }` takes two words as opt[1] and opt[2], nil if absent.
+---```lua
+---local opt = actor.options({ epochs = { 5, least = 1, whole = true }, kind = { "sgd", "adam" } },
+---  { "--epochs", "3", "--kind", "adam" }) -- as after job.lua on the command line
+---print(opt.epochs, opt.kind)  --> 3 adam
+---```
 ---@param defaults table<string|integer, string|number|boolean|actor.options.Flag>
 ---@param args? string[] default actor.args
 ---@return table<string|integer, any>
@@ -89,7 +114,7 @@ return function(defaults, args)
   local flags, written = described(defaults)
   local values, rest = parser.parse(flags, args or require("actor").args)
   local wrong = not values and rest
-  if values and values.help and defaults.help == nil then help(written) end
+  if values and values.help and defaults.help == nil then help(defaults, flags) end
   if values and #rest > #defaults then wrong = ("unknown argument '%s'"):format(rest[#defaults + 1]) end
   if wrong then
     check.fail("%s; arguments of this job: [%s] (those of actorhost itself go before the script)", wrong,

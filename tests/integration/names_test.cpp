@@ -55,11 +55,17 @@ TEST_CASE("a job's --help prints its flags and exits with 0") {
   const JobFolder folder;
   folder.write(
       "job.lua",
-      "local opt = require('actor').options { 'PATH', epochs = 5, data = '', fast = false }\nprint('ran', opt.epochs)");
+      "local opt = require('actor').options { 'PATH', epochs = { 5, least = 1, whole = true, about = 'passes over the "
+      "data' },\n  data = { '', about = 'a folder' }, fast = false }\nprint('ran', opt.epochs)");
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
   const std::string flag = place == "threads" ? "-h" : "--help";
   const Ended run(run_at(place, folder, {"job.lua", flag}));
-  CHECK(run.out == "arguments of this job, with their defaults:\n  PATH\n  --data TEXT\n  --epochs 5\n  --fast\n");
+  CHECK(run.out ==
+        "arguments of this job, [PATH] and flags; defaults are in parentheses:\n"
+        "  --data TEXT                   a folder\n"
+        "  --epochs N                    passes over the data; at least 1; a whole number (5)\n"
+        "  --fast\n"
+        "  -h,--help                     this\n");
   CHECK(count_of(run.err, "error") == 0);
 }
 
