@@ -57,6 +57,27 @@ local known = {
   { name = "help", short = "h", help = "this" },
 }
 
+-- The columns of the table on standard output: name, text.
+local columns = {
+  { "barrier", "the rule, and the varied values of --sweep" },
+  { "mean step, sd", "steps that a node has begun: mean over the nodes, standard deviation between them" },
+  { "min, max", "steps of the slowest and of the fastest node" },
+  { "waiting", "share of the nodes' time that they wait for the rule" },
+  { "checks/step", "decisions of the rule for each step" },
+  { "msgs/step", "messages for each step" },
+  { "staleness", "updates of other nodes between a step's pull and its own update, on average" },
+  { "loss, accuracy", "with --train: of the model at the end" },
+}
+
+local function described(rows)
+  local lines = {}
+  for i, row in ipairs(rows) do
+    local name = #row[1] < 30 and ("  %-30s"):format(row[1]) or ("  %s\n%32s"):format(row[1], "")
+    lines[i] = name .. flags.wrapped(row[2], 78, 32)
+  end
+  return table.concat(lines, "\n")
+end
+
 local function usage_error(message, ...)
   if select("#", ...) > 0 then message = message:format(...) end
   command.err(("actorhost sim: %s\n%s\nrun 'actorhost sim --help' for the flags"):format(message, usage))
@@ -252,7 +273,10 @@ local function wrong_paper(values, given, rules)
 end
 
 local function main()
-  local values, rest, _, given = flags.command("sim", known, usage .. "\n")
+  local more = ("\nColumns of the output (with --repeat means, and ± their interval of --confidence):\n%s\n\n"
+    .. "Columns of --csv and --json, a row for each rule and repeat:\n%s"):format(described(columns),
+    described(require("actor.sim.table").meanings))
+  local values, rest, _, given = flags.command("sim", known, usage .. "\n", more)
   if not values then return rest end
   if not (values["rule-timeout"] > 0) then return usage_error("--rule-timeout wants a number of seconds above 0") end
   require("actor.c.sim").rule_limit(values["rule-timeout"])

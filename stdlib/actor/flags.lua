@@ -170,11 +170,12 @@ local wanted = false -- `of_command` waits for the flags of a script
 ---@param name string
 ---@param flags actor.flags.Flag[]
 ---@param usage string the first lines of the help
+---@param more? string lines of the help after the flags
 ---@return table<string, any>? values nil: the command has ended
 ---@return string[]|integer rest the other words; or the exit code
 ---@return fun(code: integer, message: string): integer fail prints an error and returns its code
 ---@return string[]? given the names of the given flags
-function M.command(name, flags, usage)
+function M.command(name, flags, usage, more)
   if wanted then error(flags, 0) end
   local function fail(code, message)
     require("actor.c.command").err(("actorhost %s: %s"):format(name, message))
@@ -184,7 +185,7 @@ function M.command(name, flags, usage)
   local wrong = not values and rest or wrong_word(flags, values)
   if wrong then return nil, fail(2, ("%s\nrun 'actorhost %s --help' for the flags"):format(wrong, name)), fail end
   if values.help then
-    print(usage .. "\n" .. M.help(flags))
+    print(usage .. "\n" .. M.help(flags) .. (more and "\n" .. more or ""))
     return nil, 0, fail
   end
   return values, rest, fail, given

@@ -19,6 +19,25 @@ M.more_columns = {
   "training_accuracy",
 }
 
+---The meaning of the columns: name (or several names), text.
+---@type [string, string][]
+M.meanings = {
+  { "barrier, repeat, seed", "the rule, the number of the run, and its seed" },
+  { "nodes, time", "nodes at the start, simulated seconds" },
+  { "mean_step, sd_step", "steps that a node has begun: mean over the nodes, standard deviation between them" },
+  { "min_step, max_step", "of the slowest and of the fastest node" },
+  { "p5_step, p50_step, p95_step", "quantiles over the nodes" },
+  { "checks, messages", "decisions of the rule, messages of all nodes; the same for each step: checks_per_step, "
+    .. "messages_per_step" },
+  { "updates", "completed steps of all nodes" },
+  { "alive, lost", "nodes at the end, lost messages" },
+  { "busy_share, waiting_share, network_share", "shares of the nodes' time: work, waiting for the rule, messages" },
+  { "staleness_mean, staleness_max", "updates of other nodes between a step's pull and its own update" },
+  { "progress_mean, progress_sd, progress_skew, progress_kurtosis", "the staleness divided by the number of nodes" },
+  { "sequence_mean, sequence_sd", "updates of a pull that differ from a serial execution, divided by the nodes" },
+  { "training_loss, training_accuracy", "with --train: of the model at the end" },
+}
+
 -- Whole numbers unchanged, others to 10 digits: the same text on every machine.
 local function number_text(value)
   if value ~= value then return "nan" end
