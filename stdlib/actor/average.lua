@@ -116,6 +116,15 @@ end
 ---
 ---A worker that joins a running job takes part from the next round on. In that round it adopts the others' mean and has
 ---no weight itself; it has no warm-up.
+---```lua
+---local model = actor.tensor.zeros(4)
+---local averaging = actor.average.start(model, { sync_interval_ms = 20 })
+---for step = 1, 50 do
+---  averaging:step(function() model:axpy_(-0.1, model - (actor.rank + 1)) end) -- a gradient step of this worker
+---end
+---averaging:abort() -- the same bits on every worker
+---print(model:get(1) > 0)  --> true
+---```
 ---@param tensors actor.Tensor|table<any, actor.Tensor> the model: contiguous, float32 or float64. Change it in place only, and while you hold the handle's lock; a reader without the lock may see it in the middle of a round's change
 ---@param options? actor.AverageOptions
 ---@return actor.Averaging
@@ -170,6 +179,16 @@ local function step_of_two(self, fn, update, ...) return update_with(self, updat
 ---With two functions the first computes the gradient, and `update` gets its results. Both hold the lock. With the
 ---option lock = "gradient" the lock is released between them, so that a round may change the model there; `update`
 ---holds it again, so no round sees half an update.
+---```lua
+---local model = { w = actor.tensor.zeros(2) }
+---local averaging = actor.average.start(model)
+---local loss = averaging:step(function()
+---  model.w:add_(0.1)
+---  return model.w:sum()
+---end)
+---averaging:abort()
+---print(loss > 0)  --> true
+---```
 ---@generic T
 ---@param fn fun(...): T
 ---@param update? fun(...): T
@@ -188,6 +207,15 @@ function Averaging:step(fn, update, ...)
 end
 
 ---Takes the lock, for steps that are not a function: between `lock` and `unlock` no round changes the model.
+---```lua
+---local w = actor.tensor.zeros(2)
+---local averaging = actor.average.start(w)
+---averaging:lock()
+---w:add_(1) -- no round changes the model here
+---averaging:unlock()
+---averaging:abort()
+---print(w:sum())  --> 2
+---```
 function Averaging:lock()
   local raw = checked_handle(self, "average.lock")
   if self.gate then self.gate:pass() end
@@ -204,6 +232,12 @@ end
 ---leaves the same bits on each; no round changes the model after that. Every worker makes the call. A second call
 ---before any worker has resumed changes nothing. It does not wait for workers lost meanwhile. Raises on all workers
 ---when the model of one contains an infinite value or NaN.
+---```lua
+---local w = actor.tensor.full({ 1 }, actor.rank)
+---local averaging = actor.average.start(w)
+---averaging:abort()
+---print(w:item() == (actor.size - 1) / 2)  --> true
+---```
 function Averaging:abort()
   if self.raw then
     local held = c.locked_at(self.raw)
@@ -220,9 +254,20 @@ end
 
 ---Resumes after an abort; without an abort it does nothing. Each worker calls it by itself, and from the next round on
 ---it averages with the other resumed workers.
+---```lua
+---local averaging = actor.average.start(actor.tensor.zeros(2))
+---averaging:abort() -- the same model on all workers: evaluate it, for example
+---averaging:resume()
+---averaging:abort()
+---```
 function Averaging:resume() c.resume(checked_handle(self, "average.resume")) end
 
 ---Returns the statistics of averaging on this worker so far.
+---```lua
+---local averaging = actor.average.start(actor.tensor.zeros(2))
+---averaging:abort()
+---print(averaging:stats().rounds >= 1)  --> true
+---```
 ---@return actor.AverageStats
 function Averaging:stats() return c.stats(checked_handle(self, "average.stats")) end
 

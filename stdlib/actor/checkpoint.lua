@@ -45,6 +45,16 @@ local M = {}
 local kinds = { name = "string?", ranks = "string?", steps = "number?", seconds = "number?", dir = "string?", keep = "number?" }
 
 ---Makes a keeper of checkpoints. It decides when to save and finds the newest checkpoint.
+---```lua
+---local keeper = actor.checkpoint.new { steps = 10 } -- the folder is --checkpoint DIR; without it nothing is written
+---local state = keeper:load() or { step = 0 } -- the newest checkpoint in a run with --resume DIR
+---for step = state.step + 1, 30 do
+---  state.step = step -- ... a step of the job
+---  keeper:save(state)
+---end
+---keeper:finish()
+---print(state.step)  --> 30
+---```
 ---@param options? actor.CheckpointOptions
 ---@return actor.Checkpoint
 function M.new(options)
@@ -86,6 +96,10 @@ function Checkpoint:due()
 end
 
 ---Declares that no further save follows, so that SIGTERM does not wait for one.
+---```lua
+---local keeper = actor.checkpoint.new { name = "done" }
+---keeper:finish()
+---```
 function Checkpoint:finish()
   if self.registered then c.drop(self.name) end
   self.registered = false
@@ -129,6 +143,11 @@ end
 
 ---Saves the state if a save is due: the state of rank 0 or, with `ranks = "all"`, of every rank. With "all" every rank
 ---makes the call. Returns once the state is on disk. Raises if the checkpoint cannot be written.
+---```lua nodes=1
+---local keeper = actor.checkpoint.new { name = "saved", steps = 1, dir = "checkpoints" }
+---print(keeper:save { step = 1, w = actor.tensor.zeros(2) } ~= nil)  --> true
+---keeper:finish()
+---```
 ---@param state table<string, any> values by name: tensors and other values that can travel (actor.codec)
 ---@return string|nil path of the checkpoint, on rank 0, if one was saved
 ---@return string? message "gather: rank 2 lost", with `ranks = "all"`: nothing was saved
@@ -176,6 +195,11 @@ end
 ---Returns the saved state in a resumed run; nil in a new run. Every worker makes the call, like any collective. With
 ---`ranks = "all"` each rank gets its own state, so the number of ranks must equal that at the save. Raises if a rank is
 ---lost before or during the call.
+---```lua
+---local keeper = actor.checkpoint.new { name = "loaded" }
+---print(keeper:load()) -- nil: this run does not resume --> nil
+---keeper:finish()
+---```
 ---@param options? {parts?: boolean} with `ranks = "all"`: true gives every rank an array of all ranks' states, rank 0's first, for any number of ranks
 ---@return table<string, any>|nil state
 function Checkpoint:load(options)

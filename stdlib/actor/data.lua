@@ -49,6 +49,11 @@ local Rows = ffi.metatype("ah_rows", {
 local Set = check.class("set:")
 
 ---Returns the images and the classes of the samples at these positions.
+---```lua
+---local set = actor.data.digits { n = 10, seed = 1 }
+---local images, classes = set:batch { 1, 5 }
+---print(unpack(images.shape))  --> 2 784
+---```
 ---@param positions integer[]|actor.data.Positions
 ---@return actor.Tensor images {count, width}, 0..1
 ---@return actor.Tensor classes {count}, 1..10 for digits
@@ -63,6 +68,9 @@ local function new_set(images, labels)
 end
 
 ---Returns the positions first .. last, for `batch`.
+---```lua
+---print(actor.data.range(3, 7).n)  --> 5
+---```
 ---@param first integer
 ---@param last integer
 ---@return actor.data.Positions
@@ -142,6 +150,14 @@ end
 
 ---Returns the rows at some positions, as a new tensor or in `out`. Images give {count, width}, 0..1; labels give
 ---{count}, classes from 1; a tensor gives its rows, with its other dimensions; sparse rows give dense rows.
+---```lua
+---local rows = actor.tensor.new { { 1, 2 }, { 3, 4 }, { 5, 6 } }
+---print(actor.data.batch(rows, { 3, 1 }))
+---
+---
+-----> tensor([[5., 6.],
+----->         [1., 2.]], float32)
+---```
 ---@param source actor.data.Rows|actor.data.SparseRows|actor.Tensor
 ---@param positions integer[]|actor.data.Positions in any order, with repetitions
 ---@param out? actor.Tensor of the result's shape, contiguous; float32, or the tensor's type
@@ -177,8 +193,10 @@ end
 ---they are missing, `options.fetch` downloads them; a `mirror` or `sums` skips the search. Otherwise digits are
 ---generated: `options.train` and `options.test` of them (60,000 and 10,000) from `options.seed` (1), and the log
 ---reports where the files were searched and how to get them. A process has one copy.
----
----     local set = data.mnist { fetch = true }
+---```lua
+---local set = actor.data.mnist(nil, { train = 100, test = 10 })
+---print(set.train.n >= 100)  --> true
+---```
 ---@param dir? string the folder of the files; or the options
 ---@param options? {train?: integer, test?: integer, seed?: integer, fetch?: boolean, mirror?: string,
 ---  sums?: table<string, string>} `train`, `test`, `seed`: of generated digits. `fetch`: download missing files, as
@@ -212,6 +230,10 @@ function M.mnist(dir, options)
 end
 
 ---Generates images of handwritten-looking digits, 28 x 28 pixels. A seed gives the same images on every machine.
+---```lua
+---local set = actor.data.digits { n = 100, seed = 1 }
+---print(set.n, unpack(set:batch({ 1 }).shape))  --> 100 1 784
+---```
 ---@param options {n: integer, seed?: integer, first?: integer} `first`, default 1: the number of the first image in the
 ---  seed's endless sequence
 ---@return actor.data.Set
@@ -226,6 +248,12 @@ end
 
 ---Reads labelled images from a pair of IDX files of unsigned bytes: images of three dimensions, labels of one. A class
 ---is the label in the file plus 1.
+---```lua
+----- for any pair of IDX files
+---local function load(folder)
+---  return actor.data.images(folder .. "/images.idx.gz", folder .. "/labels.idx.gz", { classes = 10 })
+---end
+---```
 ---@param images string path, plain or compressed
 ---@param labels string path
 ---@param options? {classes?: integer} a label of `classes` (default 256) or more is an error with the image's number
@@ -240,6 +268,9 @@ function M.images(images, labels, options)
 end
 
 ---Reads any IDX file as a tensor: float32 for bytes (0..255) and floats, float64 for doubles and integers.
+---```lua
+---local function pixels(path) return actor.data.idx(path):to("float32") / 255 end
+---```
 ---@param path string plain or compressed
 ---@return actor.Tensor
 function M.idx(path)
@@ -271,6 +302,13 @@ end
 ---`dtype = "float64"`. Quoted fields may contain delimiters and line ends. A delimiter at the end of a line begins no
 ---field. Lines end in LF or CRLF; another CR is an error. A byte order mark at the start of a file is skipped, here and
 ---in `libsvm` and `lines`.
+---```lua nodes=1
+---local file = io.open("points.csv", "w")
+---file:write("x,y\n1,2\n3,4\n")
+---file:close()
+---local values, names = actor.data.csv("points.csv", { header = true })
+---print(names[2], values:get(2, 2))  --> y 4
+---```
 ---@param path string plain or compressed
 ---@param options? {dtype?: "float32"|"float64", columns?: (integer|string)[], header?: boolean, delimiter?: string,
 ---  missing?: number, na?: string[], skip?: integer, comment?: string} `dtype` default "float32"; `columns`: the columns to read, by
@@ -297,6 +335,13 @@ end
 
 ---Reads labelled rows in LIBSVM's format, with numbers as in `data.csv`. Raises if they exceed a node's share of
 ---`--memory`.
+---```lua nodes=1
+---local file = io.open("rows.svm", "w")
+---file:write("1 1:0.5 3:2\n-1 2:1\n")
+---file:close()
+---local features, labels = actor.data.libsvm("rows.svm")
+---print(unpack(features.shape))  --> 2 3
+---```
 ---@param path string plain or compressed
 ---@param options? {dtype?: "float32"|"float64", features?: integer, zero_based?: boolean, sparse?: boolean} `features`:
 ---  columns, default the largest index in the file; `sparse`: store only the values of the file
@@ -316,8 +361,16 @@ function M.libsvm(path, options)
 end
 
 ---Iterates over the lines of a text file, without their ends. The file is read as the iteration advances.
+---```lua nodes=1
+---local file = io.open("words.txt", "w")
+---file:write("one\ntwo\n")
+---file:close()
+---for line in actor.data.lines("words.txt") do print(line) end
 ---
----     for line in data.lines("corpus.txt.zst") do ... end
+---
+-----> one
+-----> two
+---```
 ---@param path string plain, .gz, .zst, .xz or .bz2, detected by the first bytes
 ---@return fun(): string|nil
 function M.lines(path)
@@ -329,6 +382,10 @@ end
 M.npy = {}
 
 ---Reads one array, in any byte and element order, as tensor.load does.
+---```lua nodes=1
+---actor.data.npy.save("x.npy", actor.tensor.ones(3))
+---print(actor.data.npy.load("x.npy"))  --> tensor([1., 1., 1.], float32)
+---```
 ---@param path string
 ---@return actor.Tensor
 function M.npy.load(path)
@@ -337,6 +394,9 @@ function M.npy.load(path)
 end
 
 ---Writes a tensor as one array. An existing file is replaced after the new file is complete.
+---```lua nodes=1
+---actor.data.npy.save("weights.npy", actor.tensor.zeros { 2, 2 })
+---```
 ---@param path string
 ---@param t actor.Tensor
 function M.npy.save(path, t)
@@ -349,6 +409,10 @@ end
 M.npz = {}
 
 ---Reads all arrays of a file, by name.
+---```lua nodes=1
+---actor.data.npz.save("both.npz", { a = actor.tensor.ones(1), b = actor.tensor.zeros(2) })
+---print(actor.data.npz.load("both.npz").b)  --> tensor([0., 0.], float32)
+---```
 ---@param path string
 ---@return table<string, actor.Tensor>
 function M.npz.load(path)
@@ -357,6 +421,9 @@ function M.npz.load(path)
 end
 
 ---Writes tensors as named arrays. An existing file is replaced after the new file is complete.
+---```lua nodes=1
+---actor.data.npz.save("named.npz", { weight = actor.tensor.ones(2) })
+---```
 ---@param path string
 ---@param tensors table<string, actor.Tensor> names are UTF-8 without control characters
 function M.npz.save(path, tensors)

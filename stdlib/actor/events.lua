@@ -15,6 +15,11 @@ local membership_callbacks, error_callbacks = {}, {}
 ---@field lost integer[] ids of failed or departed workers
 
 ---Calls `fn` at each membership change that this node applies; the node's rank and size change only then.
+---```lua
+---actor.on_membership(function(change)
+---  for _, id in ipairs(change.lost) do print(("worker %d is lost, %d workers remain"):format(id, actor.size)) end
+---end)
+---```
 ---@param fn fun(change: actor.MembershipChange)
 function M.on_membership(fn)
   check.arg(fn, "function", "fn", "actor.on_membership")
@@ -23,6 +28,9 @@ end
 
 ---Calls `fn` with the message when the run fails, here or on another node, before this node's script ends. A stopping
 ---node has one second to end; `fn` runs within the remaining time.
+---```lua
+---actor.on_error(function(message) actor.log.info("the run ends: %s", message) end)
+---```
 ---@param fn fun(message: string)
 function M.on_error(fn)
   check.arg(fn, "function", "fn", "actor.on_error")

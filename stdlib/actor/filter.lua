@@ -33,11 +33,17 @@ local kinds = { raw = true, fp16 = true, int8 = true }
 local function make(description) return setmetatable(description, Filter) end
 
 ---A filter that changes nothing.
+---```lua
+---print(#actor.filter.none():encode(actor.tensor.zeros(1000)) > 4000)  --> true
+---```
 ---@return actor.Filter
 function M.none() return make { values = "raw" } end
 
 ---A filter that sends elements as half-precision floats: 2 bytes each, relative error at most 2^-11. A chunk (1 MiB)
 ---with an element of 65,520 or more, beyond the range of a half, is sent uncompressed.
+---```lua
+---print(#actor.filter.fp16():encode(actor.tensor.zeros(1000)) < 2100)  --> true
+---```
 ---@param options? {feedback?: boolean} default false
 ---@return actor.Filter
 function M.fp16(options)
@@ -47,6 +53,10 @@ end
 
 ---A filter that sends a byte for each element: 256 levels between the smallest and the largest element of a block. The
 ---error is at most half a level, and 0 if all elements are equal. A block with infinity or NaN is sent uncompressed.
+---```lua
+---local filter = actor.filter.int8 { block = 256 }
+---print(actor.filter.decode(filter:encode(actor.tensor.linspace(0, 1, 5))):get(5))  --> 1
+---```
 ---@param options? {feedback?: boolean, block?: integer} feedback: default true; block: elements, 16 .. 65536, default 1024
 ---@return actor.Filter
 function M.int8(options)
@@ -57,6 +67,10 @@ end
 
 ---A filter that sends the elements of largest magnitude (among equal elements the first); the others arrive as 0. Give
 ---`fraction` or `count`.
+---```lua
+---local filter = actor.filter.topk { count = 1, feedback = false }
+---print(actor.filter.decode(filter:encode(actor.tensor.new { 1, -5, 2 })))  --> tensor([ 0., -5.,  0.], float32)
+---```
 ---@param options {fraction?: number, count?: integer, feedback?: boolean} fraction: above 0, at most 1, rounded up to
 ---  whole elements; feedback: default true
 ---@return actor.Filter
@@ -75,6 +89,9 @@ function M.topk(options)
 end
 
 ---Returns whether the value is a filter.
+---```lua
+---print(actor.filter.is_filter(actor.filter.fp16()), actor.filter.is_filter("fp16"))  --> true false
+---```
 ---@param value any
 ---@return boolean
 function M.is_filter(value) return type(value) == "table" and getmetatable(value) == Filter end
@@ -99,6 +116,10 @@ end
 
 ---Chains filters: `chain(topk{...}, fp16())` sends the selected elements as halves. A chain has at most one topk,
 ---followed by at most one fp16 or int8. It uses error feedback if one of its filters requests it.
+---```lua
+---local filter = actor.filter.chain(actor.filter.topk { fraction = 0.01 }, "fp16")
+---print(filter)  --> topk:0.01+fp16
+---```
 ---@param ... actor.Filter|string
 ---@return actor.Filter
 function M.chain(...)
@@ -155,6 +176,10 @@ end
 ---Reads a filter from its text: `none`, `fp16`, `int8`, `int8:256`, `topk:0.01` (a share), `topk:100` (a number of
 ---elements), a chain `topk:0.01+fp16`; then `@feedback` or `@plain` for or against error feedback. Returns a given
 ---filter unchanged.
+---```lua
+----- param.run { ..., filter = { push = "topk:0.01+fp16", pull = "fp16" } }
+---print(actor.filter.from("topk:0.01+fp16"))  --> topk:0.01+fp16
+---```
 ---@param text string|actor.Filter
 ---@return actor.Filter
 function M.from(text)
@@ -227,6 +252,11 @@ end
 
 ---Encodes a tensor as a string of fewer bytes. With error feedback (the default of topk and int8) the dropped part is
 ---stored under `key` and added to the next tensor of that key. A tensor of another size or type resets the stored part.
+---```lua
+---local filter = actor.filter.fp16()
+---local bytes = filter:encode(actor.tensor.new { 1, 2, 3 }, "w")
+---print(actor.filter.decode(bytes))  --> tensor([1., 2., 3.], float32)
+---```
 ---@param tensor actor.Tensor
 ---@param key? string|number all tensors without a key share one key
 ---@return string
@@ -240,6 +270,10 @@ function Filter:encode(tensor, key)
 end
 
 ---Decodes an encoded string. The string describes its encoding, so no filter is needed.
+---```lua
+---local tensor, message, code = actor.filter.decode("not an encoded tensor")
+---print(tensor, code)  --> nil bad_data
+---```
 ---@param bytes string
 ---@return actor.Tensor? tensor of the same shape and type
 ---@return string? message what is wrong with the bytes
@@ -250,6 +284,10 @@ function M.decode(bytes)
 end
 
 ---As `filter.decode`.
+---```lua
+---local filter = actor.filter.fp16()
+---print(filter:decode(filter:encode(actor.tensor.ones(2))))  --> tensor([1., 1.], float32)
+---```
 ---@param bytes string
 ---@return actor.Tensor?
 ---@return string? message
@@ -260,6 +298,11 @@ function Filter:decode(bytes) -- luacheck: ignore self
 end
 
 ---Returns the numbers of bytes before and after encoding by this filter.
+---```lua
+---local filter = actor.filter.fp16()
+---filter:encode(actor.tensor.zeros(1000))
+---print(filter:stats().before)  --> 4000
+---```
 ---@return actor.filter.Stats
 function Filter:stats()
   local state = states[self] or { before = 0, after = 0 }
@@ -267,6 +310,12 @@ function Filter:stats()
 end
 
 ---Resets the stored parts of error feedback and the counts of `stats`.
+---```lua
+---local filter = actor.filter.int8()
+---filter:encode(actor.tensor.ones(1000))
+---filter:reset()
+---print(filter:stats().before)  --> 0
+---```
 function Filter:reset()
   local state = states[self]
   if not state then return end

@@ -59,15 +59,25 @@ local function the_node(name)
 end
 
 ---Hashes a value to 16 hexadecimal digits, the same in every VM and on every machine; see actor.codec.
+---```lua
+---print(actor.hash { 1, 2, 3 } == actor.hash { 1, 2, 3 })  --> true
+---```
 ---@param value any
 ---@return string
 function M.hash(value) return require("actor.c.codec").hash(value) end
 
 ---Waits for the given seconds. Ends early when the run ends.
+---```lua
+---actor.sleep(0.01)
+---```
 ---@param seconds number
 function M.sleep(seconds) the_node("sleep").sleep(seconds) end
 
 ---Returns the time of the run's clock, in seconds. Only differences mean something: its zero is arbitrary.
+---```lua
+---local began = actor.now()
+---print(actor.now() - began < 10)  --> true
+---```
 ---@return number
 function M.now() return clock.now(clock.clock) end
 
@@ -97,6 +107,9 @@ end
 ---every node. A call costs about a tenth of a microsecond. A process retains about 500 points of a series: in a longer
 ---series every second, fourth, ... point, and always the newest. It retains 64 series; further series are dropped with
 ---one warning. An infinite value or NaN is shown as a gap.
+---```lua
+---for step = 1, 3 do actor.report("loss", 1 / step, step) end -- a curve on the page, in :stats and /metrics
+---```
 ---@param name string
 ---@param value number
 ---@param step? number step of the value, at least 0; default: a count of the reports, from 1

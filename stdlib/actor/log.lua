@@ -33,15 +33,27 @@ end
 ---Logs a line at level "debug". Takes a format and its arguments as string.format does, or any values: the line ends
 ---with the arguments beyond the format, as tostring writes them. Costs next to nothing below the log level
 ---(`--log-level`).
+---```lua
+---actor.log.debug("seen with --log-level debug: %d rows", 7)
+---```
 ---@type fun(format: any, ...: any)
 M.debug = writer(1)
 ---Logs a line at level "info"; arguments as for `log.debug`.
+---```lua
+---actor.log.info("read %d rows", 7)
+---```
 ---@type fun(format: any, ...: any)
 M.info = writer(2)
 ---Logs a line at level "warn"; arguments as for `log.debug`.
+---```lua
+----- actor.log.warn("%s has no labels", "file.csv")
+---```
 ---@type fun(format: any, ...: any)
 M.warn = writer(3)
 ---Logs a line at level "error"; arguments as for `log.debug`. The script continues.
+---```lua
+----- actor.log.error("cannot read %s", "file.csv")
+---```
 ---@type fun(format: any, ...: any)
 M.error = writer(4)
 

@@ -70,11 +70,19 @@ local function with_rate(kind, highest)
 end
 
 ---A learning rate that falls in steps: lr * rate ^ floor(t / every).
+---```lua
+---local decay = actor.optim.decay.step { rate = 0.5, every = 100 }
+---print(actor.optim.sgd({ lr = 0.1, decay = decay }):learning_rate(250))  --> 0.025
+---```
 ---@type fun(options: {rate: number, every: number}): actor.Decay
 M.decay.step = with_rate("step", 1)
 
 ---A learning rate that falls exponentially: lr * rate ^ (t / every). For Owl's `Exp_decay (a, k)` use lr = a and
 ---{rate = math.exp(-k), every = 1}.
+---```lua
+---local decay = actor.optim.decay.exponential { rate = 0.5, every = 100 }
+---print(actor.optim.sgd({ lr = 0.1, decay = decay }):learning_rate(100))  --> 0.05
+---```
 ---@type fun(options: {rate: number, every: number}): actor.Decay
 M.decay.exponential = with_rate("exponential", 1)
 
@@ -83,10 +91,18 @@ M.decay.exponential = with_rate("exponential", 1)
 ---experiment with barriers is {rate = 1, every = 1e4}: half the rate after ten thousand updates. k = 1e4 would leave a
 ---ten-thousandth of the rate after the first update. Source: owl_neural_parallel.ml and owl_optimise.ml of Owl, Wang et
 ---al.
+---```lua
+---local decay = actor.optim.decay.inverse_time { rate = 1, every = 100 }
+---print(actor.optim.sgd({ lr = 0.1, decay = decay }):learning_rate(100))  --> 0.05
+---```
 ---@type fun(options: {rate: number, every: number}): actor.Decay
 M.decay.inverse_time = with_rate("inverse_time")
 
 ---A learning rate that falls from lr to floor * lr along half a cosine over `every` updates, then remains constant.
+---```lua
+---local decay = actor.optim.decay.cosine { every = 100, floor = 0.1 }
+---print(actor.optim.sgd({ lr = 1, decay = decay }):learning_rate(100))  --> 0.1
+---```
 ---@param options {every: number, floor?: number} floor 0 .. 1, default 0
 ---@return actor.Decay
 function M.decay.cosine(options)
@@ -107,6 +123,10 @@ end
 
 ---A learning rate that rises linearly from start * lr to lr over the first `steps` updates. Then the schedule `next`
 ---applies, whose t counts from the end of the warm-up; without `next` the rate is constant.
+---```lua
+---local decay = actor.optim.decay.warm_up { steps = 10, next = actor.optim.decay.cosine { every = 90 } }
+---print(actor.optim.sgd({ lr = 1, decay = decay }):learning_rate(5))  --> 0.5
+---```
 ---@param options {steps: integer, start?: number, next?: actor.Decay} start 0 .. 1, default 0: the first update has a
 ---  rate of 0. `next` is any other schedule
 ---@return actor.Decay
@@ -144,6 +164,11 @@ local function begin(kind, options, own, defaults)
 end
 
 ---Adds the pushed tensors: weights += scale * gradient. With scale = 1 the "gradient" is the update itself.
+---```lua
+---local w = actor.tensor.zeros(2)
+---actor.optim.add():step({ w }, { actor.tensor.ones(2) })
+---print(w)  --> tensor([1., 1.], float32)
+---```
 ---@param options? {scale?: number, clip_norm?: number, clip_value?: number} default 1
 ---@return actor.Optimiser
 function M.add(options)
@@ -158,6 +183,11 @@ function M.add(options)
 end
 
 ---Stochastic gradient descent, optionally with momentum.
+---```lua
+---local w, gradient = actor.tensor.ones(2), actor.tensor.full({ 2 }, 0.5)
+---actor.optim.sgd({ lr = 0.1, momentum = 0.9 }):step({ w }, { gradient })
+---print(w)  --> tensor([0.95, 0.95], float32)
+---```
 ---@param options {lr: number, momentum?: number, nesterov?: boolean, weight_decay?: number, decay?: actor.Decay,
 ---  clip_norm?: number, clip_value?: number} weight_decay is L2: added to the gradient, as in all kinds except adamw
 ---@return actor.Optimiser
@@ -171,6 +201,11 @@ end
 
 ---Adagrad: each weight's rate is divided by the square root of the sum of its squared gradients. Source: Duchi, Hazan,
 ---Singer, Adaptive subgradient methods, JMLR 2011.
+---```lua
+---local w = actor.tensor.ones(1)
+---actor.optim.adagrad({ lr = 0.1 }):step({ w }, { actor.tensor.ones(1) })
+---print(("%.2f"):format(w:item()))  --> 0.90
+---```
 ---@param options {lr: number, epsilon?: number, initial?: number, weight_decay?: number, decay?: actor.Decay,
 ---  clip_norm?: number, clip_value?: number} `initial` is the initial sum of squares
 ---@return actor.Optimiser
@@ -184,6 +219,11 @@ end
 ---RMSprop: each weight's rate is divided by the square root of a moving average of its squared gradients; not centred.
 ---With momentum the quotients are added to a velocity, as in PyTorch. Source: Tieleman, Hinton, Lecture 6.5, Coursera
 ---2012.
+---```lua
+---local w = actor.tensor.ones(1)
+---actor.optim.rmsprop({ lr = 0.01 }):step({ w }, { actor.tensor.ones(1) })
+---print(("%.2f"):format(w:item()))  --> 0.90
+---```
 ---@param options? {lr?: number, alpha?: number, epsilon?: number, momentum?: number, weight_decay?: number,
 ---  decay?: actor.Decay, clip_norm?: number, clip_value?: number} defaults: lr 0.01, alpha 0.99 (the factor of the old
 ---  average in an update), epsilon 1e-8, momentum 0
@@ -209,6 +249,11 @@ local function adam(kind, options, weight_decay)
 end
 
 ---Adam. Source: Kingma, Ba, Adam: a method for stochastic optimization, ICLR 2015.
+---```lua
+---local w = actor.tensor.ones(1)
+---actor.optim.adam({ lr = 0.1 }):step({ w }, { actor.tensor.ones(1) })
+---print(("%.2f"):format(w:item()))  --> 0.90
+---```
 ---@param options? {lr?: number, beta1?: number, beta2?: number, epsilon?: number, weight_decay?: number,
 ---  decay?: actor.Decay, clip_norm?: number, clip_value?: number} defaults: lr 0.001, betas 0.9 and 0.999, epsilon 1e-8
 ---@return actor.Optimiser
@@ -217,12 +262,20 @@ function M.adam(options) return adam("adam", options) end
 ---Adam with decoupled weight decay: an update first multiplies each weight by 1 - lr * weight_decay, where lr follows
 ---its schedule. The gradient does not include the decay. Source: Loshchilov, Hutter, Decoupled weight decay
 ---regularization, ICLR 2019.
+---```lua
+---local w = actor.tensor.ones(1)
+---actor.optim.adamw({ lr = 0.1, weight_decay = 0.5 }):step({ w }, { actor.tensor.zeros(1) })
+---print(("%.2f"):format(w:item()))  --> 0.95
+---```
 ---@param options? {lr?: number, beta1?: number, beta2?: number, epsilon?: number, weight_decay?: number,
 ---  decay?: actor.Decay, clip_norm?: number, clip_value?: number} as adam's, except weight_decay, default 0.01
 ---@return actor.Optimiser
 function M.adamw(options) return adam("adamw", options, 0.01) end
 
 ---Returns whether the value is an optimiser's description.
+---```lua
+---print(actor.optim.is_optimiser(actor.optim.adam()), actor.optim.is_optimiser {})  --> true false
+---```
 ---@param value any
 ---@return boolean
 function M.is_optimiser(value)
@@ -324,6 +377,9 @@ local function memory_of(opt)
 end
 
 ---Returns the learning rate of update number `t`, from 0.
+---```lua
+---print(actor.optim.sgd({ lr = 0.1 }):learning_rate(1000))  --> 0.1
+---```
 ---@param t integer
 ---@return number
 function Optimiser:learning_rate(t)
@@ -369,6 +425,11 @@ local function clipped_by_name(opt, grads)
 end
 
 ---Updates the parameters in place. The optimiser's state (momentum, squares) is stored by the parameter's name.
+---```lua
+---local w, gradient = actor.tensor.ones(1), actor.tensor.ones(1)
+---actor.optim.sgd({ lr = 0.1 }):step({ w }, { gradient }) -- with a network: { net.flat_params }, { net.flat_grads }
+---print(("%.1f"):format(w:item()))  --> 0.9
+---```
 ---@param params table<any, actor.Tensor>
 ---@param grads table<any, actor.Tensor> of the same names and shapes; a parameter without a gradient is unchanged
 function Optimiser:step(params, grads)
@@ -387,6 +448,9 @@ function Optimiser:step(params, grads)
 end
 
 ---Returns the state of `step`, as plain data for a checkpoint (actor.checkpoint).
+---```lua
+---actor.optim.adam():restore(actor.optim.adam():state())
+---```
 ---@return {kind: string, of: table<any, {updates: integer, parts: actor.Tensor[]}>} by the parameters' names
 function Optimiser:state()
   local of = {}

@@ -268,6 +268,24 @@ end
 ---callback raises an error, even if the script catches the error. A callback's ctx (actor.Context) has id, step, rank,
 ---size and owns(key); `stop`'s also has updates, seconds and workers. On a server (pull, stop) id and rank are nil, and
 ---owns returns false.
+---```lua nodes=2
+---local param, tensor = actor.param, actor.tensor
+---local summary = param.run {
+---  init = function() return { w = tensor.zeros(2) } end,
+---  schedule = function(workers) -- on the server: each worker gets the value of w
+---    local tasks = {}
+---    for _, id in ipairs(workers) do tasks[id] = { { "w" } } end
+---    return tasks
+---  end,
+---  push = function(ctx, entries) -- on a worker: the gradient of |w - 1|^2 / 2
+---    return { { "w", entries[1][2] - 1 } }
+---  end,
+---  pull = actor.optim.sgd { lr = 0.5 },
+---  barrier = "ssp:4",
+---  stop = function(ctx) return ctx.updates >= 40 end,
+---}
+---print(summary.reason, ("%.2f"):format(param.get("w"):mean()))  --> stop 1.00
+---```
 ---@param run actor.param.Run
 ---@return actor.param.Summary
 function M.run(run)
@@ -286,8 +304,22 @@ end
 
 ---Trains one model on the parameter server: each worker fetches all parameters of `net`, takes a batch, and pushes the
 ---gradients. On return `net` has the final parameters, on every worker.
----
----     param.train { net = net, batch = next_batch, pull = optim.sgd { lr = 0.1 }, stop = ... }
+---```lua
+---local set = actor.data.blobs { n = 300, classes = 3, seed = 1 }
+---local net = actor.nn.sequential { actor.nn.linear(2, 3, { seed = 1 }) }
+---local rng = actor.rng(actor.seed, actor.id)
+---actor.param.train {
+---  net = net,
+---  batch = function()
+---    local rows = actor.data.range(1, 30)
+---    for i = 0, 29 do rows.index[i] = rng:int(300) end
+---    return actor.data.batch(set.x, rows), actor.data.batch(set.labels, rows)
+---  end,
+---  pull = actor.optim.sgd { lr = 0.1 },
+---  stop = function(ctx) return ctx.updates >= 300 end,
+---}
+---print(net:accuracy(set.x, set.labels) > 0.9)  --> true
+---```
 ---@param options actor.param.Train
 ---@return actor.param.Summary
 function M.train(options) return require("actor.param_train")(M, options) end
@@ -297,23 +329,57 @@ function M.train(options) return require("actor.param_train")(M, options) end
 local register, register_barrier, gathered = callbacks.registry("param")
 
 ---Sets the `schedule` of the run that `param.start` begins (the original name; see `param.run`).
+---```lua
+---actor.param.register_schedule(function(workers)
+---  local tasks = {}
+---  for _, id in ipairs(workers) do tasks[id] = { { "count" } } end
+---  return tasks
+---end)
+---```
 M.register_schedule = register("schedule") ---@type fun(fn: function)
 ---Sets the `push` of the run that `param.start` begins: `fn(id, entries)`, with the worker's id instead of ctx.
+---```lua
+---actor.param.register_push(function(id, entries) return { { entries[1][1], 1 } } end)
+---```
 M.register_push = register("push", function(fn)
   return function(ctx, entries) return fn(ctx.id, entries) end
 end) ---@type fun(fn: function)
 ---Sets the `pull` of the run that `param.start` begins: `fn(updates)`, without ctx.
+---```lua
+---actor.param.register_pull(function(updates) -- {{key, value, step, id}, ...}
+---  local merged = {}
+---  for i, update in ipairs(updates) do merged[i] = { update[1], (actor.param.get(update[1]) or 0) + update[2] } end
+---  return merged
+---end)
+---```
 M.register_pull = register("pull", function(fn)
   return function(_, updates) return fn(updates) end
 end) ---@type fun(fn: function)
 ---Sets the `stop` of the run that `param.start` begins.
+---```lua
+---actor.param.register_stop(function(ctx) return ctx.updates >= 10 end)
+---```
 M.register_stop = register("stop") ---@type fun(fn: function)
 
 ---Sets the `barrier` of the run that `param.start` begins. Raises when there is no such rule.
+---```lua
+---actor.param.register_barrier("ssp:4")
+---```
 ---@param rule string|function|table
 function M.register_barrier(rule) register_barrier(rule) end
 
 ---Runs the parameter server with the functions from the register_ calls; see `param.run`.
+---```lua
+---local param = actor.param
+---param.register_schedule(function(workers)
+---  local tasks = {}
+---  for _, id in ipairs(workers) do tasks[id] = { { "job" } } end
+---  return tasks
+---end)
+---param.register_push(function(id) return { { "done", id } } end)
+---param.register_stop(function(ctx) return ctx.updates >= 4 end)
+---print(param.start("asp").updates >= 4)  --> true
+---```
 ---@param rule? string|function|table a barrier rule, instead of register_barrier's
 ---@return actor.param.Summary
 function M.start(rule, ...) return M.run(gathered(rule, ...)) end
@@ -323,26 +389,66 @@ function M.start(rule, ...) return M.run(gathered(rule, ...)) end
 ---Fetches the value of `key` and the step of its last writer; nil for an unknown key. For an array of keys, returns an
 ---array of values and an array of steps in one request, with nil for unknown keys. Works before, during and after
 ---`run`.
+---```lua
+---actor.param.set("a", 1)
+---actor.param.set("b", 2)
+---actor.collective.barrier()
+---print(actor.param.get("a"))  --> 1 0
+---local values = actor.param.get { "a", "b" }
+---print(values[1], values[2])  --> 1 2
+---```
 ---@param key actor.param.Key|actor.param.Key[]
 ---@return any value
 ---@return integer|table<integer, integer>|nil step
 function M.get(key) return c.get(key) end
 
 ---Sets the value of `key` on its server. Returns once the server has stored it.
+---```lua
+---if actor.rank == 0 then
+---  actor.param.set("model", actor.tensor.ones(3))
+---  print(actor.param.get("model"):sum())  --> 3
+---end
+---```
 ---@param key actor.param.Key
 ---@param value any nil removes the key
 function M.set(key, value) c.set(key, value) end
 
 ---Fetches the names of all keys, in order.
+---```lua
+---if actor.rank == 0 then
+---  actor.param.set("first key", 1)
+---  for _, key in ipairs(actor.param.keys()) do
+---    if key == "first key" then print("there it is") end  --> there it is
+---  end
+---end
+---```
 ---@return actor.param.Key[]
 function M.keys() return c.keys() end
 
 ---Returns the number of live workers.
+---```lua
+---print(actor.param.worker_num() == actor.size)  --> true
+---```
 ---@return integer
 function M.worker_num() return node.size end
 
 ---Changes the barrier rule of the current run, from the next decision on. For callbacks on shard 0 (schedule, stop,
 ---on_membership).
+---```lua
+---actor.param.run {
+---  schedule = function(workers)
+---    local tasks = {}
+---    for _, id in ipairs(workers) do tasks[id] = { { "step" } } end
+---    return tasks
+---  end,
+---  push = function(ctx) return { { ctx.id, ctx.step } } end,
+---  barrier = "bsp",
+---  stop = function(ctx)
+---    if ctx.step == 5 then actor.param.set_barrier("ssp:2") end -- looser after five steps
+---    return ctx.step >= 10
+---  end,
+---}
+---```
 ---@param rule string|function|table
 function M.set_barrier(rule)
   if not current then check.fail("param.set_barrier works on server 0 while param.run runs: call it in schedule or stop") end

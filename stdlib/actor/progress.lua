@@ -21,6 +21,11 @@ local BAR_COLUMNS = 28 -- at most; a narrow terminal gets fewer
 local LEAST_COLUMNS = 8
 
 ---Makes a bar for `total` units of work. Only the first live rank, or a callback on the server's shard 0, shows it.
+---```lua
+---local bar = actor.progress.new { total = 100, label = "reading" }
+---for done = 1, 100 do bar:update(done) end
+---bar:finish()
+---```
 ---@param options {total: number, label?: string, quiet?: boolean, any_rank?: boolean} `any_rank`: any node shows it
 ---@return actor.Progress
 function M.new(options)
@@ -58,6 +63,11 @@ local function line(columns, label, share, left, text)
 end
 
 ---Draws the bar at `done` of the total, followed by a short text. Cheap soon after the previous drawing.
+---```lua
+---local bar = actor.progress.new { total = 3, label = "epochs" }
+---bar:update(1, "loss 0.31")
+---bar:finish()
+---```
 ---@param done number
 ---@param text? string
 function Progress:update(done, text)
@@ -75,6 +85,10 @@ end
 function Progress:is_visible() return self.visible end
 
 ---Removes the bar.
+---```lua
+---local bar = actor.progress.new { total = 3 }
+---bar:finish()
+---```
 function Progress:finish()
   if self.visible then terminal.status("") end
   self.visible = false

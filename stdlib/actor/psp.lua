@@ -131,11 +131,17 @@ end
 ---@field F? number F(r), in (0, 1), instead of a
 
 ---Computes the printed bound of the mean of gamma_t, in steps.
+---```lua
+---print(("%.1f"):format(actor.psp.mean_bound { beta = 10, F = 0.9, r = 4, T = 10000 }))  --> 10.4
+---```
 ---@param o actor.psp.Setting
 ---@return number
 function M.mean_bound(o) return bounds[1](point_of(o, "psp.mean_bound"), o.r, o.T) end
 
 ---Computes the printed bound of the mean of gamma_t^2, in steps^2.
+---```lua
+---print(("%.1f"):format(actor.psp.second_moment_bound { beta = 10, F = 0.9, r = 4, T = 10000 }))  --> 38.5
+---```
 ---@param o actor.psp.Setting
 ---@return number
 function M.second_moment_bound(o)
@@ -143,6 +149,9 @@ function M.second_moment_bound(o)
 end
 
 ---Computes a = F(r)^beta, the probability that all of `beta` sampled workers have a lag of at most r.
+---```lua
+---print(actor.psp.a(0.5, 2))  --> 0.25
+---```
 ---@param F number in (0, 1)
 ---@param beta integer at least 1
 ---@return number
@@ -197,11 +206,17 @@ end
 
 ---Computes the sum behind the bound of the mean: S (sum of s f(s) over s <= r + sum of s a^(s-r) over r < s <= T). With
 ---`f` it is the mean of gamma_t; without, f(s) = 1 as in the bound. The time grows with log T.
+---```lua
+---print(("%.1f"):format(actor.psp.exact_mean { beta = 10, F = 0.9, r = 4, T = 10000 }))  --> 9.0
+---```
 ---@param o actor.psp.ExactSetting
 ---@return number
 function M.exact_mean(o) return exact(o, 1, "psp.exact_mean") end
 
 ---Computes the same sum as `exact_mean` with s^2 in place of s.
+---```lua
+---print(("%.1f"):format(actor.psp.exact_second_moment { beta = 10, F = 0.9, r = 4, T = 10000 }))  --> 32.6
+---```
 ---@param o actor.psp.ExactSetting
 ---@return number
 function M.exact_second_moment(o) return exact(o, 2, "psp.exact_second_moment") end
@@ -209,6 +224,9 @@ function M.exact_second_moment(o) return exact(o, 2, "psp.exact_second_moment") 
 ---Returns the value of a below which the printed bound of the second moment is smaller than `exact_second_moment`
 ---without f, for T large against r: there r^2 (1-a)^2 + 2r (1-a) + 1 + a = r^2 + 4. nil for r = 0 and 1, which have no
 ---such value.
+---```lua
+---print(("%.3f"):format(actor.psp.second_moment_crossing(4)))  --> 0.136
+---```
 ---@param r integer
 ---@return number?
 function M.second_moment_crossing(r)
@@ -226,6 +244,11 @@ local curve_options = {
 }
 
 ---Computes the bound over a, as the published figure shows it: a series for `actor.plot.line`.
+---```lua
+---local curve = actor.psp.curve { beta = 10, r = 4, T = 10000, points = 20 }
+---local svg = actor.plot.line { series = { curve }, title = "bound" }
+---print(#curve.x)  --> 20
+---```
 ---@param o {beta: integer, r: integer, T: integer, moment?: 1|2, points?: integer, from?: number, to?: number} moment
 ---  default 1; points (200) of a, evenly from `from` (0.005) to `to` (0.995)
 ---@return {name: string, x: number[], y: number[]} x is a, y the bound
@@ -271,6 +294,9 @@ end
 ---powers of a, the ratio of the coefficients of the numerator's derivative to those of the denominator's grows with the
 ---power, so the quotient's derivative changes sign at most once. For r = 0 the bound only rises: then `attained` is
 ---false, `a` is 0 and `value` is the limit there.
+---```lua
+---print(("%.2f"):format(actor.psp.best_a({ beta = 10, r = 4, T = 10000 }).a))  --> 0.32
+---```
 ---@param o {beta: integer, r: integer, T: integer, moment?: 1|2} moment default 1
 ---@return {a: number, F: number, value: number, attained: boolean}
 function M.best_a(o)
@@ -315,6 +341,9 @@ end
 
 ---Finds the smallest sample size with a bound of at most `bound`, at the given F(r). A larger size may be worse: at a
 ---fixed F(r) the bound falls to a minimum and may then rise towards its limit.
+---```lua
+---print((actor.psp.smallest_beta { bound = 20, r = 4, T = 10000, F = 0.8 }))  --> 2
+---```
 ---@param o {bound: number, r: integer, T: integer, F: number, moment?: 1|2} moment default 1
 ---@return integer? beta nil if no sample size is enough
 ---@return number|string value the bound at beta; else a message with the least possible bound

@@ -11,6 +11,10 @@ local checks = {}
 ---Adds a check of the job. In a rehearsal each node calls `fn` before each step of an engine, before each collective and
 ---at the end of its script. The run ends with an error when `fn` raises or returns nil or false. On a cluster `fn` is
 ---never called.
+---```lua
+----- In a rehearsal each node calls the function before each step; on a cluster it is never called.
+---actor.rehearsal.check("weights are finite", function() return true end)
+---```
 ---@param name string for the error: "check 'weights are finite' (job.lua:12) failed"
 ---@param fn fun(): any, string? a true value while all is well; or nil or false, and a message
 function M.check(name, fn)

@@ -1,5 +1,9 @@
 --- Seeded random numbers. A seed and a stream give the same numbers in every VM, on every machine and in C++ (`Rng`).
 --- `require "actor.rng"` returns a function: rng(seed, stream) -> generator.
+---```lua
+---local rng = actor.rng(actor.seed, actor.rank) -- other numbers on each rank
+---print(rng:uniform() < 1, rng:int(1, 6) <= 6)  --> true true
+---```
 local check = require("actor.check")
 local ffi = require("ffi")
 local core = require("actor.ffi")("core")
@@ -8,6 +12,9 @@ local core = require("actor.ffi")("core")
 local Rng = {}
 
 ---Draws a number uniformly from [low, high), by default [0, 1).
+---```lua
+---print(("%.4f"):format(actor.rng(1):uniform()))  --> 0.0077
+---```
 ---@param low? number
 ---@param high? number
 ---@return number
@@ -19,6 +26,9 @@ function Rng:uniform(low, high)
 end
 
 ---Draws a whole number from 0 to bound - 1, each with the same probability.
+---```lua
+---print(actor.rng(1):below(10))  --> 0
+---```
 ---@param bound number 1 .. 2^53
 ---@return number
 function Rng:below(bound)
@@ -28,6 +38,9 @@ end
 
 ---Draws a whole number from `low` to `high`, each with the same probability. rng:int(high) draws from 1 to `high`, like
 ---math.random.
+---```lua
+---print(actor.rng(1):int(1, 6))  --> 1
+---```
 ---@param low number
 ---@param high? number
 ---@return number
@@ -39,6 +52,9 @@ function Rng:int(low, high)
 end
 
 ---Draws from a normal distribution.
+---```lua
+---print(("%.4f"):format(actor.rng(1):normal(5, 2)))  --> 4.8244
+---```
 ---@param mean? number default 0
 ---@param deviation? number standard deviation, default 1
 ---@return number
@@ -50,6 +66,9 @@ function Rng:normal(mean, deviation)
 end
 
 ---Draws from an exponential distribution.
+---```lua
+---print(("%.4f"):format(actor.rng(1):exponential(3)))  --> 0.0231
+---```
 ---@param mean? number default 1
 ---@return number
 function Rng:exponential(mean)
@@ -59,6 +78,9 @@ function Rng:exponential(mean)
 end
 
 ---Draws from a gamma distribution; its mean is shape * scale.
+---```lua
+---print(("%.4f"):format(actor.rng(1):gamma(2, 3)))  --> 4.6675
+---```
 ---@param shape number above 0
 ---@param scale? number default 1
 ---@return number
@@ -71,6 +93,9 @@ function Rng:gamma(shape, scale)
 end
 
 ---Shuffles an array in place and returns it.
+---```lua
+---print(unpack(actor.rng(1):shuffle { 1, 2, 3, 4 }))  --> 3 4 2 1
+---```
 ---@generic T
 ---@param array T[]
 ---@return T[]
@@ -85,6 +110,9 @@ end
 
 ---Draws `count` elements of a population without replacement, in random order; all elements if there are fewer. The
 ---cost depends on `count`, not on the size of the population.
+---```lua
+---print(unpack(actor.rng(1):sample(100, 3)))  --> 1 59 15
+---```
 ---@param population any[]|number an array, or n for the whole numbers 1 .. n
 ---@param count number
 ---@return any[]

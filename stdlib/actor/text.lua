@@ -20,8 +20,15 @@ local Words = ffi.typeof("ah_text_words")
 ---Iterates over the words of a text. A word consists of letters and digits with their combining marks, and of
 ---apostrophes and joiners between letters ("don't" is one word). All other characters separate words. In scripts
 ---without spaces between words (Chinese, Japanese, Thai) a whole run of letters is one word.
+---```lua
+---for word in actor.text.words("Don't panic, reader!") do print(word) end
 ---
----     mr.load("corpus/*.txt"):flatmap(text.words):map(text.lower):count_by_value()
+---
+---
+-----> Don't
+-----> panic
+-----> reader
+---```
 ---@param text string
 ---@return fun(): string? next
 function M.words(text)
@@ -41,6 +48,9 @@ end
 ---Returns the text with each letter in lower case. A capital sigma at the end of a word becomes the final sigma: "ΟΔΟΣ"
 ---becomes "οδος". The result does not depend on the language, so the rules of Turkish do not apply: I becomes i, İ
 ---becomes an i with a combining dot (two characters), and ı is unchanged.
+---```lua
+---print(actor.text.lower("ÄRGER"))  --> ärger
+---```
 ---@param text string
 ---@return string
 function M.lower(text)
@@ -51,6 +61,9 @@ end
 
 ---Returns the text with its case folded, for comparisons and keys: texts that differ only in case become equal.
 ---"STRASSE" and "Straße" become "strasse"; Σ, σ and ς become σ. To show a text in lower case use `lower`.
+---```lua
+---print(actor.text.fold("STRASSE") == actor.text.fold("Straße"))  --> true
+---```
 ---@param text string
 ---@return string
 function M.fold(text)
@@ -61,6 +74,9 @@ end
 
 ---Returns the text in normalisation form C: a letter and its marks become one character where Unicode has such a
 ---character. "é" may be one character or e with a combining accent; the two texts are equal only after normalisation.
+---```lua
+---print(#actor.text.nfc("e\204\129"), #"e\204\129")  --> 2 3
+---```
 ---@param text string
 ---@return string
 function M.nfc(text)
@@ -70,6 +86,9 @@ function M.nfc(text)
 end
 
 ---Returns the number of characters of the text.
+---```lua
+---print(actor.text.length("café"))  --> 4
+---```
 ---@param text string
 ---@param unit? "characters"|"graphemes" code points (the default), or characters as a reader sees them: a letter with
 ---  its marks, an emoji of several parts

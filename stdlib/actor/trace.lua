@@ -237,6 +237,12 @@ end
 
 ---Reads a file of `--record`. Raises an error with file and line if the file is not a trace or contradicts itself. A
 ---truncated file, as after a killed run, is valid: `note` describes the missing part.
+---```lua
+----- actorhost --record run.csv job.lua
+---local function show(path)
+---  for _, run in ipairs(actor.trace.read(path).runs) do print(run.index, actor.trace.summary(run).updates) end
+---end
+---```
 ---@param path string
 ---@return actor.trace.Trace
 function M.read(path)
@@ -292,6 +298,9 @@ local function shares(worker, last)
 end
 
 ---Summarises a run, as at its stop.
+---```lua
+---local function steps(path) return actor.trace.summary(actor.trace.read(path).runs[1]).updates end
+---```
 ---@param run actor.trace.Run
 ---@return actor.trace.Summary
 function M.summary(run)

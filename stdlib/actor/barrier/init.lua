@@ -39,6 +39,11 @@ for name, description in pairs(library.rules) do M[name] = library.constructor(d
 
 ---Lists all rules, the classic rules first, and then all merge policies: a row {kind, name, usage, summary, definition,
 ---paper, example} for each.
+---```lua
+---for _, row in ipairs(actor.barrier.list()) do
+---  if row.name == "ssp" then print(row.usage, row.definition) end  --> ssp:S min >= step - s
+---end
+---```
 M.list = library.list
 
 ---Loads a rule's file: returns its text and the name that errors show, or nil and a message. On a node it searches as
@@ -59,6 +64,10 @@ M.runner = function(chunk) return pcall(chunk) end
 
 ---Makes a rule from a function, a rule or a text. A text is the rule's name, then its parameters after colons (bsp,
 ---ssp:4, pssp:10:4, delay_bounded:2:ssp:4; see `list`), and for sampling rules @event, @sticky or
+---```lua
+---print(actor.barrier.from("ssp:4").name)  --> ssp(4)
+---print(actor.barrier.from("pbsp:10@sticky").resample)  --> sticky
+---```
 ---@poll:0.5. Or a text is rule.lua or rule.lua:name, for a file that returns a rule or a table of named rules.
 ---@param spec string|actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?
 ---@param options? {resample: string, load: function} `resample` ("sticky", "poll:0.5") for a text without a policy
@@ -82,6 +91,13 @@ end
 ---with staleness 0 is treated as bsp: updates are merged in (step, id) order and become visible after the barrier.
 ---
 ---    return barrier.rule { staleness = 0, run = function(view) return view:min() >= view.step end }
+---```lua
+---local median = actor.barrier.rule {
+---  name = "median",
+---  run = function(view) return view.step <= view:quantile(0.5) + 2 end,
+---}
+---print(median.name)  --> median
+---```
 ---@param fields {run: fun(view: actor.barrier.View): boolean, number?; staleness: integer?, name: string?}
 ---@return actor.barrier.Rule
 function M.rule(fields)

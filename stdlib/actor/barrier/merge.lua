@@ -10,17 +10,28 @@ local check = require("actor.check")
 local M = {}
 
 ---Merges every push unchanged, however late it is.
+---```lua
+---print(actor.param.merge.all().kind)  --> all
+---```
 ---@return actor.param.Merge
 function M.all() return { kind = "all" } end
 
 ---Merges the mean of all pushes of a step when the barrier opens. This is synchronous training: an optimiser with a
 ---state (momentum, Adam) makes one update for each step of all workers. Works only with a BSP rule and an optimiser as
 ---`pull`. Under BSP a function as `pull` receives the pushes of a step together anyway.
+---```lua
+----- param.run { ..., barrier = "bsp", merge = actor.param.merge.mean() }
+---print(actor.param.merge.mean().kind)  --> mean
+---```
 ---@return actor.param.Merge
 function M.mean() return { kind = "mean" } end
 
 ---Drops pushes more than `later_than` steps behind the newest push (Chen et al. 2016, for backup workers). `later_than`
 ---0 completes barrier.backup and barrier.ksync.
+---```lua
+----- param.run { ..., merge = actor.param.merge.drop { later_than = 4 } }
+---print(actor.param.merge.drop({ later_than = 4 }).kind)  --> drop
+---```
 ---@param options {later_than: integer}
 ---@return actor.param.Merge
 function M.drop(options)
@@ -31,6 +42,9 @@ end
 
 ---Stores pushes until `k` have arrived, and then merges their mean (Nguyen et al. 2022, FedBuff). With barrier.asp this
 ---is the buffered asynchronous aggregation of the paper.
+---```lua
+---print(actor.param.merge.buffer({ k = 8 }).kind)  --> buffer
+---```
 ---@param options {k: integer}
 ---@return actor.param.Merge
 function M.buffer(options)
@@ -40,6 +54,9 @@ function M.buffer(options)
 end
 
 ---Multiplies a push that is t steps behind the newest push by (1 + t) ^ -exponent (Xie et al. 2019, FedAsync).
+---```lua
+---print(actor.param.merge.scale_by_staleness().kind)  --> scale
+---```
 ---@param options? {exponent?: number} default 1
 ---@return actor.param.Merge
 function M.scale_by_staleness(options)

@@ -153,11 +153,21 @@ end
 local Pending = check.class("pending:")
 
 ---Returns whether the collective is done, so that `wait` returns at once.
+---```lua
+---local pending = actor.collective.allreduce(actor.tensor.ones(2), "sum", { async = true })
+---print(type(pending:test()))  --> boolean
+---print(pending:wait():get(1) == actor.size)  --> true
+---```
 ---@return boolean
 function Pending:test() return self.ended ~= nil or c.test(self.raw) end
 
 ---Waits for the end of the collective, and returns the result of the blocking call. Further calls return the same
 ---result.
+---```lua
+---local pending = actor.collective.allreduce(actor.tensor.ones(2), "sum", { async = true })
+----- ... other work
+---print(pending:wait():get(1) == actor.size)  --> true
+---```
 ---@param options? {timeout?: number} seconds; after them it returns nil, message, "timeout", and the collective
 ---continues
 ---@return any|nil result

@@ -33,6 +33,10 @@ local function id_of(rank, name, fn)
 end
 
 ---Sends an event, and returns once it is on its way; the receiver's script need not wait for it yet.
+---```lua
+---actor.collective.send_event("progress", { rank = actor.rank, done = 3 }, { to = actor.rank })
+---print(actor.collective.wait_event("progress").value.done)  --> 3
+---```
 ---@param name string
 ---@param value any a value that can travel: a tensor, a plain Lua value, nil; it is copied
 ---@param options? {to?: integer|"all"|"local", timeout?: number} to: a rank, as of this node's last collective or
@@ -65,6 +69,11 @@ function M.send_event(name, value, options)
 end
 
 ---Takes the first queued event with this name; returns nil without such an event. Does not wait.
+---```lua
+---print(actor.collective.get_event("nothing yet"))  --> nil
+---actor.collective.send_event("note", "hello", { to = "local" })
+---print(actor.collective.get_event("note").value)  --> hello
+---```
 ---@param name? string nil: an event of any name
 ---@return actor.Event|nil
 function M.get_event(name)
@@ -76,6 +85,11 @@ function M.get_event(name)
 end
 
 ---Waits for the first event with this name, and takes it.
+---```lua
+---actor.collective.send_event("ready", true, { to = actor.rank })
+---local event = actor.collective.wait_event("ready", { timeout = 5 })
+---print(event.name, event.value)  --> ready true
+---```
 ---@param name? string nil: an event of any name
 ---@param options? {from?: integer, timeout?: number} rank of the sender; seconds
 ---@return actor.Event|nil event

@@ -32,6 +32,12 @@ end
 ---Calls `fn` while this node holds all of `keys`, which no other node of the run can hold at the same time. Returns the
 ---result of `fn`. When `fn` raises, the lock is released and the error is raised again. A lock within a lock is an
 ---error, since two nodes could then deadlock: name all keys in one call. `fn` must not yield out of the lock.
+---```lua
+---local result = actor.collective.lock("w", function()
+---  return "no other node runs this part now"
+---end)
+---print(result)  --> no other node runs this part now
+---```
 ---@generic T
 ---@param keys actor.LockKey|actor.LockKey[] compared by value: 1 and "1" are different keys
 ---@param fn fun(): T

@@ -37,6 +37,17 @@ local function now() return clock.now(clock.clock) end
 ---tensors from before it are empty
 
 ---Makes a rotator of a model: each rank calls it with the table that has its own part. Costs no communication.
+---```lua
+---local part = actor.collective.table { combiner = "sum" }
+---for id = 1, 4 do
+---  if id % actor.size == actor.rank then part:set(id, actor.tensor.zeros(2)) end
+---end
+---local rotator = actor.collective.rotator { table = part }
+---rotator:round(function(slice) -- each slice of the model visits each rank
+---  for _, value in slice:pairs() do value:add_(1) end
+---end)
+---for _, value in part:pairs() do print(value:get(1) == actor.size) break end  --> true
+---```
 ---@param options actor.RotatorOptions
 ---@return actor.Rotator
 function M.new(options)
@@ -262,6 +273,14 @@ end
 ---rounds; a failure then fails all these rounds. When `fn` raises on a rank, or a rank is lost, the call raises or
 ---fails on all ranks, and each rank has its contents from before the call (with restore = false: the slices present on
 ---it at that time).
+---```lua
+---local part = actor.collective.table { combiner = "sum" }
+---part:set(actor.rank + 1, actor.tensor.zeros(1))
+---actor.collective.rotator({ table = part }):round(function(slice, visit)
+---  for _, value in slice:pairs() do value:add_(1) end
+---end)
+---print(part:get(actor.rank + 1):item() == actor.size)  --> true
+---```
 ---@param fn fun(slice: actor.Table, visit: actor.RotatorVisit)
 ---@param options? {timeout?: number, rounds?: integer} seconds that a slice may travel; number of rounds, default 1
 ---@return true|nil
@@ -304,6 +323,13 @@ end
 ---@field waited number seconds of waiting for slices
 
 ---Returns the statistics of this rank over all rounds so far.
+---```lua
+---local part = actor.collective.table { combiner = "sum" }
+---part:set(actor.rank, actor.tensor.zeros(1))
+---local rotator = actor.collective.rotator { table = part }
+---rotator:round(function() end)
+---print(rotator:stats().rounds)  --> 1
+---```
 ---@return actor.RotatorStats
 function Rotator:stats()
   return { rounds = self.rounds, visits = self.visits, computed = self.computed, waited = self.waited }

@@ -51,6 +51,12 @@ local function open_queue(self, indices)
 end
 
 ---Makes a scheduler. For a dynamic scheduler every worker makes the call together.
+---```lua
+---local tried = actor.collective.scheduler { dynamic = { 0.1, 0.01, 0.001 } }
+---for item in tried:items() do
+---  -- each rank takes the next item when it is free
+---end
+---```
 ---@param options actor.SchedulerOptions
 ---@return actor.Scheduler|nil
 ---@return string? message "scheduler: rank 2 lost"
@@ -76,6 +82,12 @@ function M.new(options)
 end
 
 ---Starts again from the first item. For a dynamic scheduler every worker makes the call together.
+---```lua
+---local scheduler = actor.collective.scheduler { static = { "a", "b" } }
+---for _ in scheduler:items() do end
+---scheduler:restart()
+---print(scheduler:next())  --> a 1
+---```
 ---@return actor.Scheduler|nil self
 ---@return string? message
 ---@return string? code
@@ -112,6 +124,10 @@ local function take(self)
 end
 
 ---Takes the next item for this rank.
+---```lua
+---local scheduler = actor.collective.scheduler { static = { "a", "b" } }
+---print(scheduler:next())  --> a 1
+---```
 ---@return any|nil item nil at the end
 ---@return integer|string? index the item's place in the list, from 1; or the message when the queue is lost
 ---@return string? code "peer_lost" or "timeout"
@@ -136,6 +152,11 @@ end
 
 ---Iterates over this rank's items: `for item, index in scheduler:items() do`. Raises when the queue is lost. A dynamic
 ---scheduler returns the remaining items, so call `restart` before another pass.
+---```lua
+---local count = 0
+---for item in actor.collective.scheduler({ dynamic = { "a", "b", "c" } }):items() do count = count + 1 end
+---print(actor.collective.allreduce(actor.tensor.full({ 1 }, count)):item())  --> 3
+---```
 ---@return fun(): any, integer
 function Scheduler:items()
   if self.static then self.at = 0 end
@@ -195,6 +216,10 @@ end
 ---Calls `fn` for every item, each on one of the ranks, and returns all results on every rank, in the order of the
 ---items. Every worker makes the call. The other ranks repeat the items of a lost rank. If `fn` raises on a rank, all
 ---ranks raise.
+---```lua
+---local results = actor.collective.scheduler({ dynamic = { 1, 2, 3 } }):run(function(item) return item * item end)
+---print(results[1], results[2], results[3])  --> 1 4 9
+---```
 ---@param fn fun(item: any, index: integer): any returns a result that can travel
 ---@return any[]|nil results with a field n
 ---@return string? message

@@ -165,13 +165,16 @@ end
 ---@field barrier? string|function the rule that admits workers to the next step (default bsp), as in param.run;
 ---`--barrier` overrides it. A rule with state shared by all workers (view.shared: elastic, dssp, ...) is refused
 
----Iterates over this worker's steps under a barrier rule:
----
----     for step in collective.steps { count = 100, barrier = "ssp:4" } do ... end
+---Iterates over this worker's steps under a barrier rule.
 ---
 ---A collective call: all workers make it. Before each step a worker waits until the rule admits it. The rule ignores
 ---workers that have completed all their steps, and lost workers. Do not leave the loop by `break`: the other workers
 ---would wait for this worker. The loop ends after `count` steps.
+---```lua
+---local sum = 0
+---for step in actor.collective.steps { count = 3, barrier = "ssp:4" } do sum = sum + step end
+---print(sum)  --> 6
+---```
 ---@param options actor.StepsOptions
 ---@return fun(): integer|nil step from 1, or from + 1
 function M.steps(options)

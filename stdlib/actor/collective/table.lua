@@ -37,6 +37,12 @@ local function check_id(id, fn) check.integer(id, "id", fn, -largest_id, largest
 ---@field shared? boolean true: after `regroup` every rank may read and change all partitions, under `lock`
 
 ---Makes an empty table, without communication. Each rank must give the same options.
+---```lua
+---local counts = actor.collective.table { combiner = "sum" }
+---counts:add(17, 3)
+---counts:add(17, 4)
+---print(counts:get(17))  --> 7
+---```
 ---@param options? actor.TableOptions
 ---@return actor.Table
 function M.new(options)
@@ -64,6 +70,11 @@ local function check_own(self, fn)
 end
 
 ---Sets a partition, in place of an earlier value. The table stores the value itself, not a copy.
+---```lua
+---local t = actor.collective.table { combiner = "sum" }
+---t:set(1, actor.tensor.ones(2))
+---print(t:get(1))  --> tensor([1., 1.], float32)
+---```
 ---@param id integer
 ---@param value any a tensor, a number or a plain Lua value; not nil
 function Table:set(id, value)
@@ -74,6 +85,12 @@ function Table:set(id, value)
 end
 
 ---Adds a partition. If the id has a partition already, the combiner merges both; neither value is changed.
+---```lua
+---local t = actor.collective.table { combiner = "max" }
+---t:add(1, 5)
+---t:add(1, 3)
+---print(t:get(1))  --> 5
+---```
 ---@param id integer
 ---@param value any
 function Table:add(id, value)
@@ -95,6 +112,9 @@ end
 
 ---Returns this rank's partition with this id, or nil if this rank has none. A shared table returns a copy of the newest
 ---value.
+---```lua
+---print(actor.collective.table({ combiner = "sum" }):get(7))  --> nil
+---```
 ---@param id integer
 ---@return any|nil
 function Table:get(id)
@@ -105,6 +125,12 @@ function Table:get(id)
 end
 
 ---Removes a partition.
+---```lua
+---local t = actor.collective.table { combiner = "sum" }
+---t:set(1, 5)
+---t:remove(1)
+---print(t:size())  --> 0
+---```
 ---@param id integer
 ---@return any|nil value the removed value
 function Table:remove(id)
@@ -116,10 +142,21 @@ function Table:remove(id)
 end
 
 ---Returns the ids of this rank's partitions, in order.
+---```lua
+---local t = actor.collective.table { combiner = "sum" }
+---t:set(3, 1)
+---t:set(1, 1)
+---print(unpack(t:ids()))  --> 1 3
+---```
 ---@return integer[]
 function Table:ids() return util.sorted_keys(self.parts) end
 
 ---Returns the number of this rank's partitions.
+---```lua
+---local t = actor.collective.table { combiner = "sum" }
+---t:set(3, 1)
+---print(t:size())  --> 1
+---```
 ---@return integer
 function Table:size()
   local count = 0
@@ -138,6 +175,11 @@ end
 ---Iterates over this rank's partitions in the order of their ids. Partitions that the loop adds are not visited. In a
 ---rotator with a time bound the loop ends when the time is over. The next visit of these partitions continues at the
 ---id where the loop ended.
+---```lua
+---local t = actor.collective.table { combiner = "sum" }
+---t:set(2, "two")
+---for id, value in t:pairs() do print(id, value) end  --> 2 two
+---```
 ---@return fun(): integer, any
 function Table:pairs()
   local next_id = (self.bounded or in_order)(self:ids())
@@ -152,6 +194,13 @@ function Table:pairs()
 end
 
 ---Makes another table with copies of this rank's partitions. The new table is not shared.
+---```lua
+---local t = actor.collective.table { combiner = "sum" }
+---t:set(1, actor.tensor.zeros(1))
+---local copy = t:copy()
+---copy:get(1):add_(5)
+---print(t:get(1):item(), copy:get(1):item())  --> 0 5
+---```
 ---@return actor.Table
 function Table:copy()
   local other = setmetatable(util.merged(self), Table)
@@ -163,6 +212,12 @@ function Table:copy()
 end
 
 ---Removes all of this rank's partitions.
+---```lua
+---local t = actor.collective.table { combiner = "sum" }
+---t:set(1, 1)
+---t:clear()
+---print(t:size())  --> 0
+---```
 ---@return actor.Table self
 function Table:clear()
   check_own(self, "table:clear")

@@ -68,6 +68,12 @@ local function conclude(call, tbl, values, weights, got)
 end
 
 ---Sends the root's whole table to all ranks, which replace their own tables.
+---```lua
+---local t = actor.collective.table { combiner = "sum" }
+---if actor.rank == 0 then t:set(1, "from rank 0") end
+---t:broadcast(0)
+---print(t:get(1))  --> from rank 0
+---```
 ---@param root? integer rank, default 0
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
@@ -87,6 +93,12 @@ function Table:broadcast(root, options)
 end
 
 ---Combines all ranks' tables into the root's table; the other tables do not change.
+---```lua nodes=2
+---local t = actor.collective.table { combiner = "sum" }
+---t:set(1, actor.rank + 1)
+---t:reduce(0)
+---print(t:get(1))  --> 3
+---```
 ---@param root? integer rank, default 0
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
@@ -116,6 +128,13 @@ end
 
 ---Gives every rank the union of all tables, with partitions of one id combined. Each rank combines some of the ids,
 ---which suits tables with many common ids; otherwise see `allgather`.
+---```lua nodes=2
+---local t = actor.collective.table { combiner = "sum" }
+---t:set(0, 1) -- on both ranks
+---t:set(actor.rank + 1, 1) -- on this rank alone
+---t:allreduce()
+---print(t:get(0), t:size())  --> 2 3
+---```
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
 ---@return string? message
@@ -147,6 +166,12 @@ end
 
 ---Gives every rank the union of all tables, as `allreduce` does, but every rank sends its whole table to each other
 ---rank, which combines by itself. This suits tables with few common ids.
+---```lua nodes=2
+---local t = actor.collective.table { combiner = "sum" }
+---t:set(actor.rank + 1, "value " .. actor.rank)
+---t:allgather()
+---print(t:get(1), t:get(2))  --> value 0 value 1
+---```
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
 ---@return string? message
@@ -165,6 +190,12 @@ end
 
 ---Moves each partition to the rank chosen by the partitioner, which combines partitions of one id. This starts the
 ---sharing of a table with the option `shared`: see `lock`.
+---```lua nodes=2
+---local t = actor.collective.table { combiner = "sum" }
+---for id = 1, 4 do t:set(id, 1) end
+---t:regroup() -- each id is on one rank now, with the sum over the ranks
+---print(t:size(), t:get(t:ids()[1]))  --> 2 2
+---```
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
 ---@return string? message
@@ -203,6 +234,14 @@ end
 
 ---Adds this rank's partitions to a global table: sends them to the ranks chosen by the global table's partitioner,
 ---where its combiner merges them with the present partitions. This table does not change.
+---```lua nodes=2
+---local global = actor.collective.table { combiner = "sum" } -- each id on one rank
+---global:set(actor.rank, 0)
+---local part = actor.collective.table { combiner = "sum" }
+---part:set(0, 5)
+---part:push(global) -- adds the ranks' parts to the owner's values
+---print(global:get(0))  --> 10
+---```
 ---@param global actor.Table of the same group
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
@@ -250,6 +289,14 @@ local function make_replies(global, requests, n, strict)
 end
 
 ---Replaces this table's partitions by the global table's partitions with the same ids.
+---```lua nodes=2
+---local global = actor.collective.table { combiner = "sum" }
+---global:set(actor.rank, 10 * actor.rank) -- id mod n is the owner's rank
+---local part = actor.collective.table { combiner = "sum" }
+---part:set(1, 0)
+---part:pull(global) -- gets the owner's value of each of its ids
+---print(part:get(1))  --> 10
+---```
 ---@param global actor.Table of the same group
 ---@param options? actor.TableCallOptions|{missing?: "error"|"skip"} missing: handling of an id without a partition in
 ---the global table. "error" (the default): every rank raises an error that names the rank and the id. "skip": the
@@ -288,6 +335,12 @@ end
 
 ---Moves each rank's whole table to the next rank, or by the given permutation. If it is not a permutation, every rank
 ---raises an error with the reason. If ranks pass different permutations, the error names both.
+---```lua nodes=2
+---local t = actor.collective.table { combiner = "sum" }
+---t:set(1, "of rank " .. actor.rank)
+---t:rotate() -- to the next rank
+---print(t:get(1))  --> of rank 1
+---```
 ---@param permutation? integer[]|table<integer, integer>|fun(rank: integer, n: integer): integer the target rank of each
 ---rank's table: a table by rank from 0, an array in rank order, or a function
 ---@param options? actor.TableCallOptions

@@ -205,6 +205,14 @@ M.methods = Table
 ---them. It is an error within another lock, and `fn` must not call a collective. Changes in place and assignments of
 ---`fn` are written back before another rank gets the partitions. Returns the results of `fn`. When `fn` raises, nothing
 ---is written back and the error is raised again.
+---```lua
+---local t = actor.collective.table { combiner = "sum", shared = true }
+---if actor.rank == 0 then t:set(0, 0) end
+---t:regroup()
+---t:lock(0, function(values) values[0] = values[0] + 1 end) -- on every rank, one after the other
+---t:sync()
+---if actor.rank == 0 then print(t:get(0) == actor.size) end  --> true
+---```
 ---@param ids integer|integer[] of partitions that were in the table at the last regroup()
 ---@param fn fun(values: table<integer, any>): ... gets the values by id; a value set to nil stays as it was
 ---@param options? {timeout?: number} seconds to wait
@@ -222,6 +230,14 @@ end
 ---After the return of `fn`, its changes are added to the partitions at their owners. Other ranks may do the same at
 ---that time: no rank waits and no change is lost, but changes computed from the same values add up. When `fn` raises,
 ---nothing is added. An error within a lock or another update; `fn` must not call a collective.
+---```lua
+---local t = actor.collective.table { combiner = "sum", shared = true }
+---if actor.rank == 0 then t:set(0, actor.tensor.zeros(1)) end
+---t:regroup()
+---t:update(0, function(values) values[0]:add_(1) end)
+---t:sync()
+---if actor.rank == 0 then print(t:get(0):item() == actor.size) end  --> true
+---```
 ---@param ids integer|integer[] of partitions that were in the table at the last regroup()
 ---@param fn fun(values: table<integer, actor.Tensor>): ... gets the values by id; a value set to nil stays as it is
 ---@param options? {timeout?: number} seconds to wait for the owners' replies
@@ -245,6 +261,14 @@ end
 
 ---Waits until every rank has made this call and all earlier writes under locks are at their owners, visible to `get`
 ---and `pairs`. The table stays shared.
+---```lua
+---local t = actor.collective.table { combiner = "sum", shared = true }
+---t:set(actor.rank, "of rank " .. actor.rank)
+---t:regroup()
+---t:lock(0, function(values) values[0] = "changed" end)
+---t:sync()
+---if actor.rank == 0 then print(t:get(0)) end  --> changed
+---```
 ---@param options? {timeout?: number} seconds
 ---@return actor.Table|nil self
 ---@return string? message
@@ -259,6 +283,13 @@ end
 
 ---Ends the sharing: each rank has exclusive access to its partitions again, with the newest values. Every rank makes
 ---the call.
+---```lua
+---local t = actor.collective.table { combiner = "sum", shared = true }
+---if actor.rank == 0 then t:set(0, 5) end
+---t:regroup()
+---t:unshare()
+---if actor.rank == 0 then print(t:get(0)) end  --> 5
+---```
 ---@param options? {timeout?: number} seconds
 ---@return actor.Table|nil self
 ---@return string? message

@@ -88,6 +88,10 @@ local kinds = {
 }
 
 ---Divides the samples 1 .. n, or the samples at the positions `of` (data.split, data.holdout), into batches.
+---```lua
+---local plan = actor.data.batches { n = 100, size = 32, epochs = 2, seed = 1 }
+---print(plan:count(), plan:positions(1).n)  --> 8 32
+---```
 ---@param options {n?: integer, of?: actor.data.Positions, size: integer, epochs?: integer, seed?: integer,
 ---  shuffle?: boolean, drop_last?: boolean} `n` or `of`;
 ---  `epochs` default 1, math.huge for no end; `shuffle` default true: a new order in each epoch, from `seed` (default
@@ -119,6 +123,9 @@ local function batches(options)
 end
 
 ---Returns the number of batches in all epochs.
+---```lua
+---print(actor.data.batches({ n = 100, size = 30, epochs = 2 }):count())  --> 8
+---```
 ---@return number
 function Batches:count() return self.per_epoch * self.epochs end
 
@@ -132,11 +139,19 @@ end
 
 ---Returns a batch's epoch (from 1), place in the epoch (from 1), first position in the epoch's order, and number of
 ---samples.
+---```lua
+---print(actor.data.batches({ n = 100, size = 30, epochs = 2 }):where(5).epoch)  --> 2
+---```
 ---@param number integer
 ---@return {epoch: integer, place: integer, first: integer, size: integer}
 function Batches:where(number) return place_of(self, number, "batches:where") end
 
 ---Returns the positions of a batch's samples, the same on every node.
+---```lua
+---local plan = actor.data.batches { n = 100, size = 50, seed = 1 }
+---local x = actor.data.batch(actor.tensor.arange(100), plan:positions(1))
+---print(x.size)  --> 50
+---```
 ---@param number integer
 ---@return actor.data.Positions
 function Batches:positions(number)
@@ -150,6 +165,10 @@ end
 
 ---Assigns a batch to `worker` and returns its number, or nil if no batch is available now. The batches of a failed
 ---worker become available again, so only `finished` is final. A worker may hold several batches.
+---```lua
+---local plan = actor.data.batches { n = 100, size = 50 }
+---print(plan:next("worker a"), plan:next("worker b"), plan:next("worker a"))  --> 1 2 nil
+---```
 ---@param worker any its id
 ---@return integer|nil
 function Batches:next(worker)
@@ -169,6 +188,11 @@ end
 ---Marks a batch of `worker` as done: the given batch, or the batch that the worker has held longest. Returns false if
 ---the worker no longer holds the batch: the worker was considered failed, and the batch is another worker's or done.
 ---`param.run { tasks = ... }` calls this when the batch is merged, or dropped by the merge policy.
+---```lua
+---local plan = actor.data.batches { n = 100, size = 50 }
+---plan:done("a", plan:next("a"))
+---print(plan:fraction())  --> 0.5
+---```
 ---@param worker any its id
 ---@param number? integer
 ---@return boolean
@@ -191,6 +215,11 @@ end
 ---Reports that `worker` has failed: all its batches, or the given batch, are assigned again, before new batches.
 ---`param.run { tasks = ... }` calls this with the batch whose push was incomplete; complete pushes of the worker may
 ---still be merged.
+---```lua
+---local plan = actor.data.batches { n = 100, size = 50 }
+---plan:next("a")
+---print(plan:lost("a"), plan:next("b"))  --> 1 1
+---```
 ---@param worker any its id
 ---@param number? integer
 ---@return integer number of batches to assign again
@@ -213,6 +242,11 @@ function Batches:lost(worker, number)
 end
 
 ---Returns the numbers of the batches that `worker` holds, in the order of assignment.
+---```lua
+---local plan = actor.data.batches { n = 100, size = 50 }
+---plan:next("a")
+---print(unpack(plan:held("a")))  --> 1
+---```
 ---@param worker any its id
 ---@return integer[]
 function Batches:held(worker)
@@ -221,6 +255,9 @@ function Batches:held(worker)
 end
 
 ---Returns whether every batch is done.
+---```lua
+---print(actor.data.batches({ n = 100, size = 50 }):finished())  --> false
+---```
 ---@return boolean
 function Batches:finished()
   return self._next > self:count() and #self._back == 0 and next(self._holder) == nil
@@ -242,6 +279,9 @@ local function unfinished(self)
 end
 
 ---Returns the epoch (from 1) of the first unfinished batch; epochs + 1 when all batches are done.
+---```lua
+---print(actor.data.batches({ n = 100, size = 50, epochs = 3 }):epoch())  --> 1
+---```
 ---@return integer
 function Batches:epoch()
   local first = unfinished(self)[1] or self._next
@@ -249,6 +289,11 @@ function Batches:epoch()
 end
 
 ---Returns the share of all samples in finished batches, 0 .. 1.
+---```lua
+---local plan = actor.data.batches { n = 100, size = 25 }
+---plan:done("a", plan:next("a"))
+---print(plan:fraction())  --> 0.25
+---```
 ---@return number
 function Batches:fraction()
   local done = samples_below(self, self._next)
@@ -262,6 +307,12 @@ local described = { "n", "size", "epochs", "seed", "shuffle", "drop_last" }
 
 ---Returns the state for a checkpoint, as a plain table. Batches in progress count as unfinished.
 ---`param.run { tasks = ... }` saves the state in each checkpoint, and restores it in a resumed run.
+---```lua
+---local plan = actor.data.batches { n = 100, size = 25 }
+---plan:done("a", plan:next("a"))
+---local later = actor.data.batches { n = 100, size = 25 }
+---print(later:restore(plan:state()):fraction())  --> 0.25
+---```
 ---@return table
 function Batches:state()
   local state = { next = self._next, unfinished = unfinished(self) }
@@ -270,6 +321,10 @@ function Batches:state()
 end
 
 ---Restores a state that `state` returned for batches with the same options. Afterwards no worker holds a batch.
+---```lua
+---local plan = actor.data.batches { n = 100, size = 25 }
+---print(plan:restore(plan:state()):fraction())  --> 0
+---```
 ---@param state table
 ---@return actor.data.Batches itself
 function Batches:restore(state)

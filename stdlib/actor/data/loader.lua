@@ -53,9 +53,13 @@ local kinds = { set = "table|cdata", plan = "table?", first = "number?", positio
 ---time if a core is idle and gathering takes a large part of a step (large rows). With a node on each core it saves no
 ---time and costs almost none (tests/bench/NOTES.md). The thread ends with the iteration, by `close`, or when the
 ---collector frees the loader.
----
----     local plan = data.batches { n = set.n, size = 64, epochs = 5 }
----     for x, y in data.loader { set = set, plan = plan } do ... end
+---```lua
+---local rows = actor.tensor.arange(100):reshape(50, 2)
+---local plan = actor.data.batches { n = 50, size = 10 }
+---local sum = 0
+---for x in actor.data.loader { set = rows, plan = plan } do sum = sum + x:sum() end
+---print(sum)  --> 4950
+---```
 ---@param options {set: actor.data.Set|actor.data.Rows|actor.Tensor|(actor.data.Rows|actor.Tensor)[],
 ---  plan?: actor.data.Batches, first?: integer, positions?: (fun(): actor.data.Positions|integer[]|nil), ahead?: integer}
 ---  `set`: the sources of rows; a batch has a tensor from each source. Give either `plan`, for its batches in order
@@ -117,6 +121,12 @@ end
 
 ---Returns the next batch: a tensor from each source, or nil after the last batch. Raises if a source has no row at a
 ---position. `loader()` makes the same call.
+---```lua
+---local rows, plan = actor.tensor.arange(20):reshape(10, 2), actor.data.batches { n = 10, size = 5 }
+---local loader = actor.data.loader { set = rows, plan = plan }
+---print(unpack(loader:next().shape))  --> 5 2
+---loader:close()
+---```
 ---@return actor.Tensor|nil ...
 function Loader:next()
   give_back(self)
@@ -142,6 +152,11 @@ end
 Loader.__call = Loader.next
 
 ---Ends the loader and its thread. Later calls of `next` return nil. A second `close` has no effect.
+---```lua
+---local rows, plan = actor.tensor.arange(20):reshape(10, 2), actor.data.batches { n = 10, size = 5 }
+---local loader = actor.data.loader { set = rows, plan = plan }
+---loader:close()
+---```
 function Loader:close()
   self._ended, self._ready, self._free = true, {}, {}
   c.close(self._thread)

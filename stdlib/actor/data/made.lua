@@ -8,6 +8,10 @@ local float32 = base.dtypes.float32
 local M = {}
 
 ---Generates points around class centres: x = centre of its class + spread * normal.
+---```lua
+---local set = actor.data.blobs { n = 100, classes = 3, seed = 1 }
+---print(unpack(set.x.shape))  --> 100 2
+---```
 ---@param options {n: integer, classes?: integer, dims?: integer, spread?: number, seed?: integer} defaults 3 classes, 2
 ---  dimensions, spread 1 (centres are in -10 .. 10), seed 1
 ---@return {x: actor.Tensor, labels: actor.Tensor, n: integer} x {n, dims}, labels {n} with classes from 1
@@ -31,6 +35,10 @@ function M.blobs(options)
 end
 
 ---Generates the data of a linear model: y = x . weights + bias + noise * normal, x standard normal.
+---```lua
+---local set = actor.data.regression { n = 100, dims = 2, noise = 0, seed = 1 }
+---print((set.x:matmul(set.weights) + set.bias - set.y):abs():max() < 1e-4)  --> true
+---```
 ---@param options {n: integer, dims?: integer, noise?: number, seed?: integer} defaults 10 dimensions, noise 0.1, seed 1
 ---@return {x: actor.Tensor, y: actor.Tensor, weights: actor.Tensor, bias: number, n: integer} x {n, dims}, y {n}
 function M.regression(options)
@@ -59,6 +67,10 @@ end
 
 ---Generates points of classes with linear boundaries: x is standard normal, and its class has the largest score,
 ---x . weights + bias + noise * normal.
+---```lua
+---local set = actor.data.classification { n = 100, classes = 4, dims = 3, seed = 1 }
+---print(set.labels:max() <= 4)  --> true
+---```
 ---@param options {n: integer, classes?: integer, dims?: integer, noise?: number, seed?: integer} defaults 2 classes, 10
 ---  dimensions, noise 0, seed 1
 ---@return {x: actor.Tensor, labels: actor.Tensor, weights: actor.Tensor, bias: actor.Tensor, n: integer} x {n, dims},
@@ -91,6 +103,10 @@ end
 
 ---Generates known entries of a matrix of low rank, for matrix factorisation: value = left[row] . right[column] + noise
 ---* normal. The factors' elements are normal with variance 1 / sqrt(rank), so that values have variance 1.
+---```lua
+---local set = actor.data.low_rank { rows = 10, columns = 10, rank = 2, density = 0.5, seed = 1 }
+---print(unpack(set.left.shape))  --> 10 2
+---```
 ---@param options {rows: integer, columns: integer, rank?: integer, density?: number, noise?: number, seed?: integer}
 ---  defaults rank 2, density 1 (the share of known entries), noise 0, seed 1
 ---@return {row: actor.Tensor, column: actor.Tensor, value: actor.Tensor, left: actor.Tensor, right: actor.Tensor, n: integer}

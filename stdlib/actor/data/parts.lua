@@ -30,9 +30,10 @@ end
 
 ---Returns the positions of one rank's part. The parts of all ranks together contain each sample once; their sizes
 ---differ by at most one.
----
----     local mine = data.split(set, { seed = 1 })
----     local plan = data.batches { of = mine, size = 32, epochs = math.huge }
+---```lua
+---local mine = actor.data.split(100, { seed = 1 }) -- this rank's share of 100 samples
+---print(mine.n == 100 / actor.size)  --> true
+---```
 ---@param source integer|table|actor.Tensor|actor.data.Positions number of samples, a set (a table with `n`), a tensor
 ---  of rows, or positions to divide
 ---@param options? {rank?: integer, size?: integer, seed?: integer} `rank` from 0 and `size`, default this node's and
@@ -52,8 +53,10 @@ function M.split(source, options)
 end
 
 ---Divides samples into a part for training and a share held out for validation.
----
----     local train, validation = data.holdout(set, { fraction = 0.1, seed = 1 })
+---```lua
+---local train, validation = actor.data.holdout(100, { fraction = 0.1, seed = 1 })
+---print(train.n, validation.n)  --> 90 10
+---```
 ---@param source integer|table|actor.Tensor|actor.data.Positions as for data.split
 ---@param options {fraction: number, seed?: integer} `fraction` 0 .. 1 is held out, rounded to a whole number of
 ---  samples; `seed`: held-out samples are drawn at random; without it they are the last samples

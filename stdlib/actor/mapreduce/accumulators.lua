@@ -20,6 +20,11 @@ local Accumulator = check.class("accumulator:", "unit")
 local function plus(a, b) return a + b end
 
 ---Makes an accumulator that begins with `zero`. Functions of operations add to it; the script reads it after actions.
+---```lua
+---local odd = actor.mapreduce.accumulator(0)
+---actor.mapreduce.range(1, 9):foreach(function(n) if n % 2 == 1 then odd:add(1) end end)
+---print(odd:value())  --> 5
+---```
 ---@param zero any
 ---@param combine? fun(a: any, b: any): any default a + b; associative and commutative
 ---@return actor.mapreduce.Accumulator
@@ -52,6 +57,11 @@ function M.counter()
 end
 
 ---Adds `x` to the sum. For functions of operations.
+---```lua
+---local lines = actor.mapreduce.accumulator(0)
+---actor.mapreduce.range(1, 3):foreach(function() lines:add(1) end)
+---print(lines:value())  --> 3
+---```
 ---@param x? any of a counter a number, default 1
 function Accumulator:add(x)
   if not adding then check.fail("accumulators are added to by functions of operations, while an action runs") end
@@ -64,6 +74,11 @@ end
 
 ---Returns the sum of `zero` and the additions of all finished actions. For the script only: a function of an operation
 ---knows only its own task.
+---```lua
+---local greatest = actor.mapreduce.accumulator(0, math.max)
+---actor.mapreduce.range(1, 30):foreach(function(n) greatest:add(n) end)
+---print(greatest:value())  --> 30
+---```
 ---@return any
 function Accumulator:value()
   if adding then check.fail("the value of an accumulator is known after the action") end

@@ -29,6 +29,10 @@ end
 
 ---Returns all rows as an array, in order of partitions; a pair is {k, v}. Every node holds all rows in its memory.
 ---Raises when the rows exceed --memory.
+---```lua
+---local rows = actor.mapreduce.range(1, 3):map(function(n) return n, n * n end):collect()
+---print(rows[3][1], rows[3][2])  --> 3 9
+---```
 ---@return any[]
 function Dataset:collect() return act(self, "collect", { kind = "rows" }, all_rows("collect")) end
 
@@ -39,6 +43,9 @@ local function folded(self, name, output, read)
 end
 
 ---Counts the rows.
+---```lua
+---print(actor.mapreduce.range(1, 100):count())  --> 100
+---```
 ---@return integer
 function Dataset:count()
   return folded(self, "count", { start = function() return 0 end, step = function(n) return n + 1 end }, function(parts)
@@ -77,6 +84,9 @@ end
 
 ---Combines all rows with `fn(a, b)`, first within each partition, in order. `fn` must be associative. Returns nil
 ---without rows.
+---```lua
+---print(actor.mapreduce.parallelize({ "a", "b", "c" }):reduce(function(a, b) return a < b and b or a end))  --> c
+---```
 ---@param fn fun(a: any, b: any): any
 ---@return any
 function Dataset:reduce(fn)
@@ -87,6 +97,11 @@ end
 ---Folds all rows, in order of partitions: fn(...fn(fn(zero, row 1), row 2)..., row n). `fn` gets a pair as two
 ---arguments. All rows pass through one task, so `fn` need not be associative. With mr.sum, mr.min or mr.max, each
 ---partition is combined first.
+---```lua
+---print(actor.mapreduce.parallelize({ "a", "b", "c" }):fold("", function(state, word) return state .. word end))
+-----> abc
+---
+---```
 ---@param zero any
 ---@param fn fun(value: any, row: any, second: any): any
 ---@return any
@@ -107,6 +122,11 @@ end
 ---Folds the rows of each partition with `seq(value, row)` from `zero`, then combines the results with `comb(a, b)`, in
 ---order of partitions. `seq` gets a pair as two arguments. `zero` must be neutral for `comb`; without rows it is the
 ---result.
+---```lua
+---local total = actor.mapreduce.parallelize({ "to", "be" }):aggregate(0,
+---  function(state, word) return state + #word end, function(a, b) return a + b end)
+---print(total)  --> 4
+---```
 ---@param zero any
 ---@param seq fun(value: any, row: any, second: any): any
 ---@param comb fun(a: any, b: any): any
@@ -130,6 +150,9 @@ local FIRST_PARTITIONS, GROWTH = 1, 8
 
 ---Returns the first `n` rows, in order of partitions, as an array; a pair is {k, v}. A pipeline without wide operations
 ---runs on as few partitions as needed: on 1, then on 8, 64...
+---```lua
+---print(unpack(actor.mapreduce.range(1, 100):take(3)))  --> 1 2 3
+---```
 ---@param n integer
 ---@return any[]
 function Dataset:take(n)
@@ -146,11 +169,17 @@ function Dataset:take(n)
 end
 
 ---Returns the first row; nil without rows.
+---```lua
+---print(actor.mapreduce.range(5, 100):first())  --> 5
+---```
 ---@return any
 function Dataset:first() return self:take(1)[1] end
 
 ---Returns the `n` greatest rows, greatest first; among equal rows the earlier first. Rows are compared by `key(row)`,
 ---which gets a pair as two arguments, or by default by the row itself. Keys are numbers or texts.
+---```lua
+---print(unpack(actor.mapreduce.parallelize({ 3, 9, 4 }):top(2)))  --> 9 4
+---```
 ---@param n integer
 ---@param key? fun(row: any, second: any): number|string
 ---@return any[]
@@ -177,18 +206,30 @@ local function check_number(name)
 end
 
 ---Returns the sum of numeric rows; 0 without rows.
+---```lua
+---print(actor.mapreduce.range(1, 100):sum())  --> 5050
+---```
 ---@return number
 function Dataset:sum() return reduced(self, "sum", natives.sum, check_number("sum")) or 0 end
 
 ---Returns the least of numeric rows; nil without rows.
+---```lua
+---print(actor.mapreduce.parallelize({ 4, 2, 8 }):min())  --> 2
+---```
 ---@return number?
 function Dataset:min() return reduced(self, "min", natives.min, check_number("min")) end
 
 ---Returns the greatest of numeric rows; nil without rows.
+---```lua
+---print(actor.mapreduce.parallelize({ 4, 2, 8 }):max())  --> 8
+---```
 ---@return number?
 function Dataset:max() return reduced(self, "max", natives.max, check_number("max")) end
 
 ---Returns the mean of numeric rows; nil without rows.
+---```lua
+---print(actor.mapreduce.range(1, 100):mean())  --> 50.5
+---```
 ---@return number?
 function Dataset:mean()
   local check_row = check_number("mean")
@@ -221,6 +262,9 @@ end
 
 ---Counts how often each row occurs. Returns a table from row (a number, text or boolean) to count, in the memory of
 ---each node.
+---```lua
+---print(actor.mapreduce.parallelize({ "a", "b", "a" }):count_by_value().a)  --> 2
+---```
 ---@return table<any, integer>
 function Dataset:count_by_value()
   local function one(a, b)
@@ -231,6 +275,9 @@ function Dataset:count_by_value()
 end
 
 ---Counts the pairs of each key. Returns a table from key to count, in the memory of each node.
+---```lua
+---print(actor.mapreduce.parallelize({ { "a", 1 }, { "a", 2 } }):count_by_key().a)  --> 2
+---```
 ---@return table<any, integer>
 function Dataset:count_by_key()
   return counts_of(self:keys():map(natives.one):reduce_by_key(natives.sum), "count_by_key")
@@ -238,6 +285,11 @@ end
 
 ---Calls `fn` with each row (a pair as two arguments), on the node that holds the row. After the loss of a node, a task
 ---that runs again repeats its calls.
+---```lua
+---local seen = actor.mapreduce.accumulator(0)
+---actor.mapreduce.range(1, 5):foreach(function(n) seen:add(n) end)
+---print(seen:value())  --> 15
+---```
 ---@param fn fun(row: any, second: any)
 function Dataset:foreach(fn)
   check.arg(fn, "function", "fn", "mapreduce.foreach")

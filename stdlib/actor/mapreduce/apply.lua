@@ -104,9 +104,15 @@ end
 ---Makes a stage of your own. `fn(inputs, i)` gets a table with an iterator over partition i of each input, by name. It
 ---returns a table with the rows of each output, by name: an array or an iterator. A pair arrives as two values. All
 ---inputs need the same number of partitions.
----
----     local out = mr.apply(split, { lines = mr.load("in") }, { "good", "bad" })
----     out.good:save("good")
+---```lua
+---local mr = actor.mapreduce
+---local halves = mr.apply(function(inputs)
+---  local even, odd = {}, {}
+---  for n in inputs.numbers do table.insert(n % 2 == 0 and even or odd, n) end
+---  return { even = even, odd = odd }
+---end, { numbers = mr.range(1, 10) }, { "even", "odd" })
+---print(halves.even:sum(), halves.odd:sum())  --> 30 25
+---```
 ---@param fn fun(inputs: table<string, fun(): any, any>, partition: integer): any
 ---@param inputs table<string, actor.mapreduce.Dataset>
 ---@param outputs? string[] names of the outputs; without names `fn` returns rows, and apply one dataset

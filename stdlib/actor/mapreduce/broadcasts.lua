@@ -14,6 +14,10 @@ local all = "" -- see M.all
 
 ---Makes a handle of `value`. The value must be the same on every node and must not change afterwards. It must be able
 ---to travel: a number, a text, a table of these or a tensor.
+---```lua
+---local factor = actor.mapreduce.broadcast(10)
+---print(actor.mapreduce.range(1, 3):map(function(n) return n * factor:get_value() end):sum())  --> 60
+---```
 ---@param value any
 ---@return actor.mapreduce.Broadcast
 function M.new(value)
@@ -32,6 +36,10 @@ function M.all() return all end
 function M.is(value) return type(value) == "table" and getmetatable(value) == Broadcast end
 
 ---Returns the value of the handle.
+---```lua
+---local names = actor.mapreduce.broadcast { "zero", "one", "two" }
+---print(actor.mapreduce.range(1, 2):map(function(n) return names:get_value()[n + 1] end):first())  --> one
+---```
 ---@return any
 function Broadcast:get_value() return self.content end
 Broadcast.value = Broadcast.get_value

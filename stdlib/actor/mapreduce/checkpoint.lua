@@ -40,6 +40,10 @@ end
 ---it never run again. Each partition is a file with a checksum, in actorhost's own format. All hosts must see the
 ---folder, which appears once all rows are on disk. An existing folder is refused unless `resume` or `overwrite` is
 ---given.
+---```lua
+---local squares = actor.mapreduce.range(1, 100):map(function(n) return n * n end)
+---print(squares:checkpoint("squares", { resume = true }):count())  --> 100
+---```
 ---@param url string `file://PATH` or a path
 ---@param options? actor.mapreduce.CheckpointOptions
 ---@return actor.mapreduce.Dataset

@@ -79,30 +79,64 @@ end
 ---search over settings survives a failing trial.
 ---
 ---     local results = mr.parallelize(settings):map(trial, { on_error = "keep" }):collect()
+---```lua
+---print(unpack(actor.mapreduce.range(1, 3):map(function(n) return n * n end):collect()))  --> 1 4 9
+---```
 Dataset.map = may_keep_errors("map") ---@type fun(self: actor.mapreduce.Dataset, fn: function, options?: {on_error?: "fail"|"keep"}): actor.mapreduce.Dataset
 
 ---Keeps the rows for which `fn(row)` returns a true value.
+---```lua
+---print(actor.mapreduce.range(1, 10):filter(function(n) return n % 2 == 0 end):count())  --> 5
+---```
 Dataset.filter = narrow("filter") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 
 ---Replaces each row by any number of rows: `fn(row)` returns an iterator, an array, or the rows as results.
+---```lua
+---local lines = actor.mapreduce.parallelize { "to be", "or not to be" }
+---print(lines:flatmap(function(line) return line:gmatch("%S+") end):count())  --> 6
+---```
 Dataset.flatmap = narrow("flatmap") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 Dataset.flat_map = Dataset.flatmap
 
 ---Replaces the rows of each partition. `fn` gets an iterator over them and the partition's number (from 1), and returns
 ---rows like the function of flatmap.
+---```lua
+---local counts = actor.mapreduce.range(1, 10, 1, 2):map_partition(function(rows)
+---  local n = 0
+---  for _ in rows do n = n + 1 end
+---  return { n }
+---end)
+---print(counts:sum())  --> 10
+---```
 Dataset.map_partition = narrow("map_partition") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 Dataset.map_partitions = Dataset.map_partition
 
 ---Replaces the value of each pair by `fn(value)`. Keys, and so the partitioning, do not change. With
 ---`on_error = "keep"` the value of a pair whose function raises becomes `{ error = message, row = value }`.
+---```lua
+---local doubled = actor.mapreduce.parallelize({ { "a", 1 }, { "b", 2 } }):map_values(function(n) return 2 * n end)
+---print(doubled:values():sum())  --> 6
+---```
 Dataset.map_values = may_keep_errors("map_values") ---@type fun(self: actor.mapreduce.Dataset, fn: function, options?: {on_error?: "fail"|"keep"}): actor.mapreduce.Dataset
 
 ---Replaces each pair by any number of pairs with the same key: `fn(value)` returns values as flatmap's `fn` returns
 ---rows.
+---```lua
+---local lines = actor.mapreduce.parallelize { { "a.txt", "to be" }, { "b.txt", "or" } }
+---print(lines:flatmap_values(function(line) return line:gmatch("%S+") end):count())  --> 3
+---```
 Dataset.flatmap_values = narrow("flatmap_values") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 Dataset.flat_map_values = Dataset.flatmap_values
 
 ---Makes a pair of each row, with `fn(row)` as key and the row as value.
+---```lua
+---local byword = actor.mapreduce.parallelize({ "one", "three" }):key_by(function(word) return #word end)
+---for _, pair in ipairs(byword:sort_by_key():collect()) do print(pair[1], pair[2]) end
+---
+---
+-----> 3 one
+-----> 5 three
+---```
 Dataset.key_by = narrow("key_by") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 
 ---Returns the checked `partitions` of an operation's options. The option `barrier` is the rule at the end of the stage.

@@ -57,6 +57,9 @@ end
 
 ---Describes the stages of an action on this dataset, with the operations that each stage runs in one pass. After an
 ---action it also lists the rows, bytes, seconds and spilled bytes of each stage.
+---```lua
+---print(actor.mapreduce.range(1, 100):distinct():explained():find("distinct") ~= nil)  --> true
+---```
 ---@return string
 function Dataset:explained()
   local last = self.last_run
@@ -72,6 +75,14 @@ function Dataset:explained()
 end
 
 ---Prints `explained()`.
+---```lua
+---local mr = actor.mapreduce
+---mr.range(1, 100):map(function(n) return n % 10, 1 end):reduce_by_key(mr.sum):explain()
+---
+---
+-----> stage 1: range, map; 16 tasks, combined into 16 buckets
+-----> stage 2: reduce_by_key; 16 tasks  <- stage 1 by buckets
+---```
 function Dataset:explain() print(self:explained()) end
 
 local LONG_SECONDS = 1

@@ -181,6 +181,12 @@ end
 ---and false become these values, and an empty field is nil. All other fields, quoted fields included, are texts. Lines
 ---end in LF or CRLF; another CR outside of quotes is an error. Reading the CSV or JSON lines of `save` gives the same
 ---rows, except that pairs in CSV become arrays. Errors name file and line.
+---```lua nodes=1
+---local file = io.open("lines.txt", "w")
+---file:write("to be\nor not\n")
+---file:close()
+---print(unpack(actor.mapreduce.load("lines.txt"):collect()))  --> to be or not
+---```
 ---@param url string|string[]
 ---@param options? actor.mapreduce.LoadOptions
 ---@return actor.mapreduce.Dataset
@@ -193,6 +199,13 @@ end
 
 ---Reads whole files: a pair of path and content for each file. The content is unpacked and has no byte order mark. Each
 ---file must fit into a node's memory.
+---```lua nodes=1
+---local file = io.open("whole.txt", "w")
+---file:write("to be\nor not\n")
+---file:close()
+---local pair = actor.mapreduce.whole_files("whole.txt"):first()
+---print(#pair[2])  --> 13
+---```
 ---@param url string|string[]
 ---@param options? actor.mapreduce.ReadOptions
 ---@return actor.mapreduce.Dataset

@@ -37,6 +37,9 @@ M.accumulator, M.counter = accumulators.new, accumulators.counter
 M.broadcast, M.get_value = broadcasts.new, broadcasts.get_value
 
 ---Returns the ids of the live workers, in order of ranks.
+---```lua
+---print(#actor.mapreduce.workers() == actor.size)  --> true
+---```
 ---@return integer[]
 function M.workers() return node.workers() end
 

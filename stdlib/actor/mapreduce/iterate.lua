@@ -412,12 +412,23 @@ end
 
 ---Repeats `step` on each partition and `merge` on their contributions until `steps`, `stop` or --seconds ends the
 ---iteration. Returns the last state, on all nodes. A worker that joins late takes over some partitions.
----
----     local centroids = points:iterate {
----       state = first, steps = 10, barrier = "ssp:2",
----       step = function(rows, centroids) return sums_of(rows, centroids) end,
----       merge = function(_, sums) return centroids_of(sums) end,
----     }
+---```lua
+---local state = actor.mapreduce.range(1, 100):iterate {
+---  state = 0,
+---  step = function(rows, state) -- the contribution of a partition to the next state
+---    local sum = 0
+---    for _, n in ipairs(rows) do sum = sum + n end
+---    return sum
+---  end,
+---  merge = function(state, contributions)
+---    local sum = 0
+---    for _, part in ipairs(contributions) do sum = sum + part end
+---    return sum
+---  end,
+---  steps = 3,
+---}
+---print(state)  --> 5050
+---```
 ---@param options actor.mapreduce.Iterate
 ---@return any state
 ---@return actor.mapreduce.IterateSummary

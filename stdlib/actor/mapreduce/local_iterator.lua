@@ -27,8 +27,11 @@ end
 ---Iterates over all rows, in order of partitions; a pair is {k, v}. Each node holds one partition in its memory at a
 ---time. The first step computes all rows. They stay on the nodes that made them, as with persist(), until the loop
 ---ends. Each partition is an action, so every node must iterate over the rows; all nodes may stop at the same row.
----
----     for row in dataset:to_local_iterator() do ... end
+---```lua
+---local sum = 0
+---for n in actor.mapreduce.range(1, 100):to_local_iterator() do sum = sum + n end
+---print(sum)  --> 5050
+---```
 ---@return fun(): any
 function Dataset:to_local_iterator()
   datasets.check(self, "to_local_iterator")

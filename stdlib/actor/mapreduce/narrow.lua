@@ -9,6 +9,9 @@ require("actor.ffi")("mapreduce")
 local Dataset = datasets.Dataset
 
 ---Makes a row of each element, for rows that are arrays.
+---```lua
+---print(actor.mapreduce.parallelize({ { 1, 2 }, { 3 } }):flatten():sum())  --> 6
+---```
 ---@return actor.mapreduce.Dataset
 function Dataset:flatten()
   if not datasets.is(self) then check.fail("call flatten with a colon: dataset:flatten()") end
@@ -16,6 +19,9 @@ function Dataset:flatten()
 end
 
 ---Returns the keys of pairs.
+---```lua
+---print(unpack(actor.mapreduce.parallelize({ { "b", 1 }, { "a", 2 } }):keys():sort():collect()))  --> a b
+---```
 ---@return actor.mapreduce.Dataset
 function Dataset:keys()
   datasets.check(self, "keys")
@@ -23,6 +29,9 @@ function Dataset:keys()
 end
 
 ---Returns the values of pairs.
+---```lua
+---print(actor.mapreduce.parallelize({ { "b", 1 }, { "a", 2 } }):values():sum())  --> 3
+---```
 ---@return actor.mapreduce.Dataset
 function Dataset:values()
   datasets.check(self, "values")
@@ -39,6 +48,9 @@ end
 ---Returns a random part of the rows: each row with probability `fraction`, or with `replacement` repeated by a Poisson
 ---distribution of mean `fraction`. The choice depends on the seed, a row's partition and its place in the partition, so
 ---it is the same for every number of nodes.
+---```lua
+---print(actor.mapreduce.range(1, 1000):sample(0.1, { seed = 1 }):count() < 200)  --> true
+---```
 ---@param fraction number at least 0, at most 1 without replacement
 ---@param options? {seed?: integer, replacement?: boolean} default the run's seed, false
 ---@return actor.mapreduce.Dataset

@@ -126,6 +126,10 @@ local function offsets(counts)
 end
 
 ---Makes a pair of each row and its number, from 1, in the order of partitions.
+---```lua
+---local pair = actor.mapreduce.parallelize({ "a", "b" }):zip_with_index():collect()[2]
+---print(pair[1], pair[2])  --> b 2
+---```
 ---@return actor.mapreduce.Dataset
 function Dataset:zip_with_index()
   return scanned("zip_with_index", self, {
@@ -144,6 +148,9 @@ end
 local function add(a, b) return a + b end
 
 ---Replaces each row by the combination, with `fn`, of all rows up to and including it.
+---```lua
+---print(unpack(actor.mapreduce.range(1, 4):prefix_sum():collect()))  --> 1 3 6 10
+---```
 ---@param fn? fun(a: any, b: any): any associative; default the sum
 ---@return actor.mapreduce.Dataset
 function Dataset:prefix_sum(fn)
@@ -187,6 +194,10 @@ end
 
 ---Makes an array of every `n` consecutive rows: of the rows 1 to n, of 2 to n + 1, and so on. Fewer than n rows give no
 ---array.
+---```lua
+---local windows = actor.mapreduce.range(1, 4):window(3):collect()
+---print(#windows, unpack(windows[2]))  --> 2 2 3 4
+---```
 ---@param n integer
 ---@return actor.mapreduce.Dataset
 function Dataset:window(n)
@@ -276,6 +287,11 @@ local function plan_zip(planner, dataset)
 end
 
 ---Makes pairs of the first rows of both datasets, of the second rows, and so on. Both need the same number of rows.
+---```lua
+---local mr = actor.mapreduce
+---local pair = mr.range(1, 3):zip(mr.parallelize { "a", "b", "c" }):first()
+---print(pair[1], pair[2])  --> 1 a
+---```
 ---@param other actor.mapreduce.Dataset
 ---@return actor.mapreduce.Dataset
 function Dataset:zip(other)

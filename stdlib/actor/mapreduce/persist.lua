@@ -21,6 +21,10 @@ end
 
 ---Retains the rows for later actions, once an action has made them. The rows are in memory, and the oldest move to disk
 ---when `--memory` is full. With `disk` they are on disk from the start. Nothing runs before an action.
+---```lua
+---local squares = actor.mapreduce.range(1, 100):map(function(n) return n * n end):persist { disk = true }
+---print(squares:sum())  --> 338350
+---```
 ---@param options? actor.mapreduce.PersistOptions
 ---@return actor.mapreduce.Dataset self
 function Dataset:persist(options)
@@ -29,11 +33,20 @@ function Dataset:persist(options)
 end
 
 ---Retains the rows in memory, as `persist()` does.
+---```lua
+---local squares = actor.mapreduce.range(1, 100):map(function(n) return n * n end):cache()
+---print(squares:sum(), squares:max()) -- the second action reads the retained rows --> 338350 10000
+---```
 ---@return actor.mapreduce.Dataset self
 function Dataset:cache() return persist(self, "cache", "memory") end
 
 ---Frees the retained rows on every node when the next action begins. The dataset stays usable: its rows are computed
 ---again. The retained rows of a dataset that becomes garbage are freed, too.
+---```lua
+---local squares = actor.mapreduce.range(1, 100):cache()
+---print(squares:sum())  --> 5050
+---squares:unpersist()
+---```
 ---@return actor.mapreduce.Dataset self
 function Dataset:unpersist()
   datasets.check(self, "unpersist")

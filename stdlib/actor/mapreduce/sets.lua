@@ -47,6 +47,10 @@ local function plan_union(planner, dataset)
 end
 
 ---Returns the rows of this dataset and then the rows of the others.
+---```lua
+---local mr = actor.mapreduce
+---print(mr.range(1, 3):union(mr.range(3, 4)):count())  --> 5
+---```
 ---@param ... actor.mapreduce.Dataset
 ---@return actor.mapreduce.Dataset
 function Dataset:union(...)
@@ -65,6 +69,9 @@ local function set_operation(op, parents, input, options)
 end
 
 ---Removes duplicate rows. Raises for rows with tables, which cannot be compared.
+---```lua
+---print(actor.mapreduce.parallelize({ "a", "b", "a" }):distinct():count())  --> 2
+---```
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
 function Dataset:distinct(options)
@@ -73,6 +80,10 @@ function Dataset:distinct(options)
 end
 
 ---Returns the distinct rows that both datasets have.
+---```lua
+---local mr = actor.mapreduce
+---print(unpack(mr.range(1, 5):intersection(mr.range(4, 9)):sort():collect()))  --> 4 5
+---```
 ---@param other actor.mapreduce.Dataset
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
@@ -82,6 +93,10 @@ function Dataset:intersection(other, options)
 end
 
 ---Returns the distinct rows that the other dataset lacks.
+---```lua
+---local mr = actor.mapreduce
+---print(unpack(mr.range(1, 5):subtract(mr.range(4, 9)):sort():collect()))  --> 1 2 3
+---```
 ---@param other actor.mapreduce.Dataset
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
@@ -132,6 +147,10 @@ local function plan_cartesian(planner, dataset)
 end
 
 ---Makes a pair of each row of this dataset with each row of the other.
+---```lua
+---local mr = actor.mapreduce
+---print(mr.range(1, 3):cartesian(mr.range(1, 4)):count())  --> 12
+---```
 ---@param other actor.mapreduce.Dataset the smaller dataset: every task reads all of it
 ---@return actor.mapreduce.Dataset
 function Dataset:cartesian(other)
@@ -142,6 +161,9 @@ end
 -- ---- partitioning ----
 
 ---Distributes the rows again, over `partitions` partitions, by the hash of a pair's key or else of the row.
+---```lua
+---print(actor.mapreduce.range(1, 100):shuffle(4):count())  --> 100
+---```
 ---@param partitions? integer
 ---@return actor.mapreduce.Dataset
 function Dataset:shuffle(partitions)
@@ -163,6 +185,9 @@ local function plan_coalesce(planner, dataset)
 end
 
 ---Joins neighbouring partitions to `partitions` partitions. Rows stay in order.
+---```lua
+---print(actor.mapreduce.range(1, 100):coalesce(2):count())  --> 100
+---```
 ---@param partitions integer
 ---@return actor.mapreduce.Dataset
 function Dataset:coalesce(partitions)

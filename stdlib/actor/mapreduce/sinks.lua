@@ -140,6 +140,10 @@ end
 ---
 ---An `s3://BUCKET/KEY` target is a folder of an object storage. Its objects appear after the last row is written, one
 ---after another, and `_SUCCESS` appears last. `overwrite` removes the old `_SUCCESS` before it replaces objects.
+---```lua
+---local saved = actor.mapreduce.range(1, 100):save("saved_rows", { overwrite = true })
+---print(saved.rows)  --> 100
+---```
 ---@param url string `file://PATH`, a path, or `s3://BUCKET/KEY`
 ---@param options? actor.mapreduce.SaveOptions
 ---@return {files: integer, rows: integer, bytes: integer} the sums over all parts

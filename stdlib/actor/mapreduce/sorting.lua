@@ -99,6 +99,10 @@ local function sorted(op, parent, options, fields)
 end
 
 ---Sorts all rows by `fn(row)`, across partitions, so that collect() returns them in order.
+---```lua
+---local words = actor.mapreduce.parallelize { "three", "a", "of" }
+---print(unpack(words:sort_by(function(word) return #word end):collect()))  --> a of three
+---```
 ---@param fn fun(a: any, b: any): any a number, a text, a boolean or an array of these; mr.identity for the row itself
 ---@param options? {descending?: boolean, partitions?: integer}
 ---@return actor.mapreduce.Dataset
@@ -109,11 +113,18 @@ function Dataset:sort_by(fn, options)
 end
 
 ---Sorts all pairs by their keys.
+---```lua
+---local sorted = actor.mapreduce.parallelize({ { "b", 1 }, { "a", 2 } }):sort_by_key()
+---print(sorted:first()[1])  --> a
+---```
 ---@param options? {descending?: boolean, partitions?: integer}
 ---@return actor.mapreduce.Dataset
 function Dataset:sort_by_key(options) return sorted("sort_by_key", self, options, { pairs = true }) end
 
 ---Sorts all rows by their own value; pairs by their keys.
+---```lua
+---print(unpack(actor.mapreduce.parallelize({ 3, 1, 2 }):sort { descending = true }:collect()))  --> 3 2 1
+---```
 ---@param options? {descending?: boolean, partitions?: integer}
 ---@return actor.mapreduce.Dataset
 function Dataset:sort(options) return sorted("sort", self, options, {}) end

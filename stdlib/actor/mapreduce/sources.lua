@@ -23,6 +23,9 @@ local function length_of(array)
 end
 
 ---Makes a dataset of an array: each element is a row.
+---```lua
+---print(actor.mapreduce.parallelize({ 3, 1, 2 }):sum())  --> 6
+---```
 ---@param array any[]
 ---@param partitions? integer
 ---@return actor.mapreduce.Dataset
@@ -41,6 +44,9 @@ function M.parallelize(array, partitions)
 end
 
 ---Makes a dataset of the numbers from `first` to `last` in steps of `step`.
+---```lua
+---print(unpack(actor.mapreduce.range(1, 5):collect()))  --> 1 2 3 4 5
+---```
 ---@param first number
 ---@param last number
 ---@param step? number default 1
@@ -66,6 +72,9 @@ function M.range(first, last, step, partitions)
 end
 
 ---Makes a dataset of the rows fn(1), fn(2), ... fn(n).
+---```lua
+---print(unpack(actor.mapreduce.generate(4, function(i) return i * i end):collect()))  --> 1 4 9 16
+---```
 ---@param n integer
 ---@param fn fun(i: integer): any
 ---@param partitions? integer

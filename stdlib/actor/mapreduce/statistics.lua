@@ -48,11 +48,17 @@ end
 ---Returns the variance of numeric rows: the mean squared distance from their mean. With `sample` the rows are a sample
 ---and the result estimates the variance of the whole: the sum is divided by the number of rows less one. Returns nil
 ---without rows, and for a sample of one row; NaN if a row is NaN or infinite.
+---```lua
+---print(actor.mapreduce.parallelize({ 1, 2, 3, 4 }):variance())  --> 1.25
+---```
 ---@param options? {sample?: boolean} default false, as in Spark and NumPy
 ---@return number?
 function Dataset:variance(options) return variance(self, "variance", options) end
 
 ---Returns the standard deviation of numeric rows: the square root of `variance`.
+---```lua
+---print(("%.3f"):format(actor.mapreduce.parallelize({ 1, 2, 3, 4 }):stdev { sample = true }))  --> 1.291
+---```
 ---@param options? {sample?: boolean} default false, as in Spark and NumPy; pandas has the default true
 ---@return number?
 function Dataset:stdev(options)
@@ -117,6 +123,10 @@ end
 ---same); the rows must be finite, and without rows the result is nil. Edges are in ascending order: {0, 10, 100} makes
 ---the buckets 0 <= x < 10 and 10 <= x <= 100. Only the last bucket includes its upper edge. Numbers beyond the edges,
 ---and NaN, are not counted.
+---```lua
+---local edges, counts = actor.mapreduce.parallelize({ 1, 2, 2, 9 }):histogram(2)
+---print(edges[2], counts[1], counts[2])  --> 5 3 1
+---```
 ---@param buckets integer|number[]
 ---@return number[]? edges one more than the number of buckets
 ---@return integer[]? counts

@@ -59,6 +59,10 @@ end
 
 ---Selects the `n` greatest values of each key, as `key, {values}`, the greatest first; of equal values the earlier
 ---value is first. Compares the values, or the results of `by(value)` if it is given: numbers or texts.
+---```lua
+---local best = actor.mapreduce.parallelize({ { "a", 1 }, { "a", 5 }, { "a", 3 } }):top_by_key(2)
+---print(unpack(best:first()[2]))  --> 5 3
+---```
 ---@param n integer
 ---@param by? fun(value: any): number|string
 ---@param options? {partitions?: integer}

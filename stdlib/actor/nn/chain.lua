@@ -84,6 +84,10 @@ function M.node(kind, define, from, shape, ...)
 end
 
 ---Begins a chain, for samples of this shape.
+---```lua
+---local net = actor.nn.input({ 28, 28, 1 }):fully_connected(10):network { seed = 1 }
+---print(net.flat_params.size)  --> 7850
+---```
 ---@param shape integer[] {28, 28, 1} for images, {784} for rows
 ---@return actor.nn.Node
 function M.input(shape)
@@ -104,10 +108,19 @@ local function merged(name)
 end
 
 ---Adds the results of nodes of equal shape.
+---```lua
+---local x = actor.nn.input { 8 }
+---local net = actor.nn.add({ x, x:linear(8, "relu") }):network { seed = 1 } -- a residual connection
+---print(unpack(net:predict(actor.tensor.ones { 2, 8 }).shape))  --> 2 8
+---```
 ---@type fun(nodes: actor.nn.Node[]): actor.nn.Node
 M.add = merged("add")
 
 ---Joins the results of nodes along a dimension of the samples, by default the last.
+---```lua
+---local x = actor.nn.input { 8 }
+---print(unpack(actor.nn.concat({ x, x:linear(4) }).shape))  --> 12
+---```
 ---@type fun(nodes: actor.nn.Node[], options?: {dim?: integer}): actor.nn.Node
 M.concat = merged("concat")
 
@@ -139,6 +152,10 @@ local function name_of(node, used)
 end
 
 ---Makes the network that ends at this node. Each call makes another network, with its own weights.
+---```lua
+---local net = actor.nn.input({ 4 }):linear(8, "relu"):linear(1):network { seed = 1, loss = "mse" }
+---print(net:loss(actor.tensor.ones { 2, 4 }, actor.tensor.zeros { 2, 1 }) > 0)  --> true
+---```
 ---@param options? {seed?: integer, stream?: integer, dtype?: "float32"|"float64", loss?: "cross_entropy"|"mse"|"hinge"|function, l1?: number, l2?: number, inputs?: actor.nn.Node[]}
 ---seed: of the initial weights and of dropout, default the run's seed; stream: with a different stream on each worker,
 ---dropout drops different elements on each worker; l1, l2: regularisation of all weights except biases; inputs: the
@@ -181,21 +198,16 @@ end
 ---Defines a layer: `node:name(...)` calls `make(shape, ...)`, which returns a layer. The layer's `shape` is the shape
 ---of a sample's result. Its `weights` declare its parameters, which `forward` reads from `self.params`; `backward`
 ---writes their gradients to `self.grads`.
----
----     nn.define("scale", function(shape)
----       return {
----         shape = shape,
----         weights = { factor = { shape = { shape[#shape] }, init = "ones" } },
----         forward = function(self, x)
----           self.x = x
----           return x * self.params.factor
----         end,
----         backward = function(self, dy)
----           self.grads.factor:copy_((dy * self.x):reshape(-1, shape[#shape]):sum(1))
----           return dy * self.params.factor
----         end,
----       }
----     end)
+---```lua
+---actor.nn.define("double", function(shape)
+---  return {
+---    shape = shape,
+---    forward = function(self, x) return x * 2 end,
+---    backward = function(self, dy) return dy * 2 end,
+---  }
+---end)
+---print(actor.nn.input({ 2 }):double():network():predict(actor.tensor.ones { 1, 2 }):sum())  --> 4
+---```
 ---@param name string
 ---@param make fun(shape: integer[], ...: any): actor.nn.Layer
 function M.define(name, make)

@@ -77,6 +77,10 @@ local linear_options = util.merged(dense.options, { seed = "number|cdata?", rng 
 ---A fully connected layer with its own weights, y = x weight + bias. `init` is the initial value of the weights: "he"
 ---(the default, for relu), "glorot", "lecun", each also with "_uniform", "zeros", "ones", a number, or a function. For
 ---their deviations see nn/weights.lua. Biases start at 0.
+---```lua
+---local layer = actor.nn.linear(3, 2, { seed = 1 })
+---print(unpack(layer:forward(actor.tensor.ones { 5, 3 }).shape))  --> 5 2
+---```
 ---@param inputs integer
 ---@param outputs integer
 ---@param options? {seed?: integer, rng?: actor.Rng, init?: string, bias?: boolean, act?: string, dtype?: string}
@@ -94,28 +98,49 @@ function M.linear(inputs, outputs, options)
 end
 
 ---A layer that computes max(x, 0) of each element.
+---```lua
+---local net = actor.nn.sequential { actor.nn.linear(3, 8, { seed = 1 }), actor.nn.relu(), actor.nn.linear(8, 2) }
+---print(unpack(net:predict(actor.tensor.ones { 5, 3 }).shape))  --> 5 2
+---```
 ---@return actor.nn.Layer
 function M.relu() return activations.make("relu") end
 
 ---A layer that computes the hyperbolic tangent of each element.
+---```lua
+---print(actor.nn.tanh():forward(actor.tensor.zeros { 1, 2 }):sum())  --> 0
+---```
 ---@return actor.nn.Layer
 function M.tanh() return activations.make("tanh") end
 
 ---A layer that computes 1 / (1 + e^-x) of each element.
+---```lua
+---print(actor.nn.sigmoid():forward(actor.tensor.zeros { 1, 2 }):get(1, 1))  --> 0.5
+---```
 ---@return actor.nn.Layer
 function M.sigmoid() return activations.make("sigmoid") end
 
 ---A layer that computes x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) of each element. Source: Hendrycks,
 ---Gimpel, Gaussian error linear units, 2016.
+---```lua
+---print(actor.nn.gelu():forward(actor.tensor.zeros { 1, 2 }):sum())  --> 0
+---```
 ---@return actor.nn.Layer
 function M.gelu() return activations.make("gelu") end
 
 ---A layer that makes each row positive with sum 1: e^x divided by the sum of e^x over the row.
+---```lua
+---print(actor.nn.softmax():forward(actor.tensor.zeros { 1, 4 }):get(1, 1))  --> 0.25
+---```
 ---@return actor.nn.Layer
 function M.softmax() return activations.make("softmax") end
 
 ---Makes a model of consecutive layers. Parameters are named "1.weight", "1.bias", ... by the layer's place. The
 ---parameters become views of the model's `flat_params`, unless a layer has undeclared parameters.
+---```lua
+---local nn = actor.nn
+---local net = nn.sequential { nn.linear(2, 8, { seed = 1 }), nn.relu(), nn.linear(8, 3, { seed = 2 }) }
+---print(net.flat_params.size)  --> 51
+---```
 ---@param layers actor.nn.Layer[]
 ---@return actor.nn.Network
 function M.sequential(layers)
@@ -145,6 +170,10 @@ end
 ---Compares the gradients of a layer or network with finite differences. The objective is sum(y * weights) with fixed
 ---random `weights`; its derivatives by each parameter and input element are compared. Use float64 parameters and input:
 ---a correct gradient has an error near 1e-9. Each pass begins with the same state, so dropout drops the same elements.
+---```lua
+---local x = actor.tensor.normal({ 4, 3 }, { seed = 1, dtype = "float64" })
+---print(actor.nn.check_gradients(actor.nn.linear(3, 2, { seed = 1, dtype = "float64" }), x) < 1e-6)  --> true
+---```
 ---@param layer actor.nn.Layer
 ---@param x actor.Tensor
 ---@param options? {step?: number, seed?: integer, training?: boolean, inputs?: boolean} default 1e-5, 1, false, true;

@@ -10,6 +10,10 @@ local M = {}
 local loss_out = ffi.new("double[1]")
 
 ---Computes the softmax cross-entropy, the mean over the rows of -log(softmax(scores)[label]), and its gradient.
+---```lua
+---local loss = actor.nn.cross_entropy(actor.tensor.zeros { 1, 2 }, actor.tensor.ones(1))
+---print(("%.3f"):format(loss))  --> 0.693
+---```
 ---@param scores actor.Tensor (rows, classes), before softmax
 ---@param labels actor.Tensor (rows), whole numbers from 1 to classes
 ---@param out? actor.Tensor takes the gradient; may be `scores` itself
@@ -44,6 +48,9 @@ local function targets_like(scores, targets, fn)
 end
 
 ---Computes the mean squared error, the mean over all elements of (scores - targets)^2, and its gradient.
+---```lua
+---print((actor.nn.mse(actor.tensor.new { { 1, 3 } }, actor.tensor.zeros { 1, 2 })))  --> 5
+---```
 ---@param scores actor.Tensor
 ---@param targets actor.Tensor of the same shape; (rows) for scores (rows, 1)
 ---@param out? actor.Tensor takes the gradient; may be `scores` itself
@@ -57,6 +64,9 @@ function M.mse(scores, targets, out)
 end
 
 ---Computes the hinge loss, the mean over all elements of max(0, 1 - targets * scores), and its gradient.
+---```lua
+---print((actor.nn.hinge(actor.tensor.new { { 0.5 } }, actor.tensor.ones { 1, 1 })))  --> 0.5
+---```
 ---@param scores actor.Tensor
 ---@param targets actor.Tensor of the same shape, -1 or 1; (rows) for scores (rows, 1)
 ---@param out? actor.Tensor takes the gradient; may be `scores` itself

@@ -151,6 +151,10 @@ local function run(self, x, training, last)
 end
 
 ---Computes the network's output for a batch. The result belongs to the network, and the next pass overwrites it.
+---```lua
+---local net = actor.nn.input({ 3 }):linear(2):network { seed = 1 }
+---print(unpack(net:forward(actor.tensor.ones { 4, 3 }).shape))  --> 4 2
+---```
 ---@param x actor.Tensor|actor.Tensor[] (rows, ...) with samples of the input's shape, or flat rows (rows, elements); a
 ---table for several inputs
 ---@param training? boolean true: dropout is active, and normalisation updates its statistics
@@ -198,6 +202,11 @@ end
 
 ---Computes the gradients of all layers for the batch of the last `forward`; writes the gradients of the parameters to
 ---`grads`.
+---```lua
+---local net = actor.nn.input({ 3 }):linear(2):network { seed = 1 }
+---net:forward(actor.tensor.ones { 4, 3 }, true)
+---print(unpack(net:backward(actor.tensor.ones { 4, 2 }).shape))  --> 4 3
+---```
 ---@param dy actor.Tensor the gradient of the output
 ---@param first? boolean true: the gradient of the input is not needed
 ---@return actor.Tensor? dx a table of tensors for several inputs
@@ -211,6 +220,11 @@ end
 
 ---Runs a forward and a backward pass in training; writes the gradients to `grads`. Returns the network's loss (softmax
 ---cross-entropy unless network{loss=} sets another loss) plus regularisation.
+---```lua
+---local net = actor.nn.input({ 3 }):linear(2):network { seed = 1 }
+---local loss = net:loss(actor.tensor.ones { 4, 3 }, actor.tensor.ones(4))
+---print(loss > 0, net.flat_grads:norm() > 0)  --> true true
+---```
 ---@param x actor.Tensor
 ---@param targets actor.Tensor for cross-entropy the classes (rows), from 1; else of the output's shape
 ---@return number loss
@@ -245,6 +259,10 @@ local function in_pieces(x, others, f)
 end
 
 ---Computes the network's output for any number of rows, in pieces, into a new tensor that the caller owns.
+---```lua
+---local net = actor.nn.input({ 3 }):linear(2, "softmax"):network { seed = 1 }
+---print(("%.2f"):format(net:predict(actor.tensor.ones { 1, 3 }):sum()))  --> 1.00
+---```
 ---@param x actor.Tensor|actor.Tensor[]
 ---@return actor.Tensor (rows, ...)
 function Network:predict(x)
@@ -267,6 +285,11 @@ local function right_of(scores, labels) return scores:argmax(2):eq(labels):sum()
 
 ---Computes, for one batch and without training, the loss without regularisation and the number of rows with the largest
 ---score at their label.
+---```lua
+---local net = actor.nn.input({ 3 }):linear(2):network { seed = 1 }
+---local loss, right = net:measure(actor.tensor.ones { 4, 3 }, actor.tensor.ones(4))
+---print(loss > 0, right == 0 or right == 4)  --> true true
+---```
 ---@param x actor.Tensor|actor.Tensor[]
 ---@param targets actor.Tensor
 ---@return number loss
@@ -279,6 +302,11 @@ function Network:measure(x, targets)
 end
 
 ---Computes the loss (without regularisation) and, for classes, the accuracy over any number of rows, without training.
+---```lua
+---local net = actor.nn.input({ 3 }):linear(2):network { seed = 1 }
+---local loss, accuracy = net:evaluate(actor.tensor.ones { 4, 3 }, actor.tensor.ones(4))
+---print(loss > 0, accuracy == 0 or accuracy == 1)  --> true true
+---```
 ---@param x actor.Tensor|actor.Tensor[]
 ---@param targets actor.Tensor
 ---@return number loss
@@ -296,6 +324,10 @@ function Network:evaluate(x, targets)
 end
 
 ---Returns the share of rows with the largest score at their label.
+---```lua
+---local net = actor.nn.input({ 3 }):linear(2):network { seed = 1 }
+---print(net:accuracy(actor.tensor.ones { 4, 3 }, actor.tensor.ones(4)) <= 1)  --> true
+---```
 ---@param x actor.Tensor (rows, ...)
 ---@param labels actor.Tensor (rows), from 1
 ---@return number from 0 to 1
@@ -309,6 +341,11 @@ function Network:accuracy(x, labels)
 end
 
 ---Copies values into the parameters and state of those names. The tensors stay the same.
+---```lua
+---local net = actor.nn.input({ 3 }):linear(2):network { seed = 1 }
+---net:load { ["linear.bias"] = actor.tensor.ones(2) }
+---print(net.params["linear.bias"])  --> tensor([1., 1.], float32)
+---```
 ---@param values table<string, actor.Tensor>
 function Network:load(values)
   check.arg(values, "table", "values", "net:load")
@@ -328,6 +365,11 @@ end
 ---names and layouts of PyTorch (nn/pytorch.lua).
 ---
 ---     net:save("model.safetensors")   -- in Python: model.load_state_dict(safetensors.torch.load_file(path))
+---```lua nodes=1
+---local net = actor.nn.input({ 3 }):linear(2):network { seed = 1 }
+---net:save("model.npz")
+---net:load_file("model.npz")
+---```
 ---@param path string
 function Network:save(path)
   check.arg(path, "string", "path", "net:save")
@@ -337,6 +379,13 @@ end
 
 ---Reads a file of `save`, or a .safetensors file of the same network in PyTorch. The file must have exactly the
 ---parameters and state of this network.
+---```lua nodes=1
+---local net = actor.nn.input({ 3 }):linear(2):network { seed = 1 }
+---net:save("trained.npz")
+---local other = actor.nn.input({ 3 }):linear(2):network { seed = 2 }
+---other:load_file("trained.npz")
+---print(other.flat_params:equal(net.flat_params))  --> true
+---```
 ---@param path string
 function Network:load_file(path)
   check.arg(path, "string", "path", "net:load_file")
@@ -352,6 +401,11 @@ function Network:load_file(path)
 end
 
 ---Finds the first layer, in order, with NaN or infinity in its last result or parameters.
+---```lua
+---local net = actor.nn.input({ 3 }):linear(2):network { seed = 1 }
+---net:forward(actor.tensor.full({ 1, 3 }, math.huge))
+---print(net:first_not_finite())  --> layer 1 'linear' (its result)
+---```
 ---@return string? text "layer 2 'conv2d'"
 function Network:first_not_finite()
   for i, step in ipairs(self.steps) do
@@ -364,6 +418,17 @@ function Network:first_not_finite()
 end
 
 ---Describes the layers as a table of text: name, shape of a sample's result, number of parameters.
+---```lua
+---print(actor.nn.input({ 3 }):linear(2):network({ seed = 1 }):summary())
+---
+---
+---
+---
+-----> layer   output  parameters
+-----> input   (3)              0
+-----> linear  (2)              8
+-----> total                    8
+---```
 ---@return string
 function Network:summary()
   local lines, total = {}, 0
@@ -390,6 +455,13 @@ function Network:summary()
 end
 
 ---Trains for some epochs of shuffled batches.
+---```lua
+---local set = actor.data.blobs { n = 300, classes = 3, seed = 1 }
+---local net = actor.nn.input({ 2 }):linear(16, "relu"):linear(3):network { seed = 1 }
+---local adam = actor.optim.adam { lr = 0.01 }
+---local history = net:fit { x = set.x, y = set.labels, epochs = 5, optimiser = adam, progress = false }
+---print(history[5].loss < history[1].loss)  --> true
+---```
 ---@param options actor.nn.Fit
 ---@return actor.nn.Epoch[] history
 function Network:fit(options) return require("actor.nn.fit")(self, options) end

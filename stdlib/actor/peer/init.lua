@@ -44,6 +44,10 @@ end
 ---Draws `beta` distinct live peers; every set of that size is equally likely. The caller may be among them. Each
 ---returned peer has replied. (The sampling primitive of PSP: Wang, Catterall and Mortier, "Probabilistic synchronous
 ---parallel", 2017. host/overlay/uniform_sampler.hpp explains how the ring yields uniform samples.)
+---```lua
+---local some = actor.peer.sample(2) -- states of up to two peers
+---print(#some >= 1)  --> true
+---```
 ---@param beta integer sample size; above the number of peers it means all
 ---@param options? {timeout?: number} seconds after which the call returns the replies so far; default 2. The first call also waits until this worker has become a peer, at most 20 s
 ---@return actor.peer.State[]|nil peers fewer than `beta` if fewer exist, or fewer have replied in time
@@ -59,6 +63,10 @@ end
 
 ---Estimates the number of peers from the density of ids on the ring, around this peer and around its recent lookups.
 ---Exact for up to 32 other peers.
+---```lua
+---local estimate = actor.peer.size_estimate()
+---print(estimate >= 1)  --> true
+---```
 ---@return number|nil nodes includes this peer
 ---@return number|string error standard error, in nodes; or a message
 ---@return string? code "timeout"
@@ -69,6 +77,10 @@ end
 
 ---Returns the nearest peers on both sides of the ring, up to 16 each, nearest first. In a small ring a peer may be on
 ---both.
+---```lua
+---local sides = actor.peer.neighbours()
+---print(#sides.before == #sides.after)  --> true
+---```
 ---@return {before: actor.Peer[], after: actor.Peer[]}|nil neighbours
 ---@return string? message
 ---@return string? code "timeout"
@@ -79,6 +91,12 @@ end
 
 ---Leaves the overlay. The neighbours learn of it immediately and take over its keys; the keys of the last peer are
 ---lost. A later call of another function joins again, after the handover of the keys.
+---```lua
+---local function finish(work) -- of one worker, while the others continue
+---  work()
+---  actor.peer.leave()
+---end
+---```
 function M.leave()
   enter("peer.leave")
   if engine.running() then check.fail("peer.leave: this worker takes part in a peer.run; let its stop() return true") end
@@ -92,6 +110,18 @@ end
 ---worker takes its own steps: stop? - barrier - `schedule_local` - fetch these keys from their owners - `push` - send
 ---the updates to the owners, which merge them. An error in a callback ends the run on all nodes, even if the script
 ---catches the error. Every ctx (actor.peer.Context) has id, step, rank, size, owns(key), updates, seconds and workers.
+---```lua
+---local peer = actor.peer
+---local summary = peer.run {
+---  init = function() return { w = actor.tensor.zeros(2) } end,
+---  schedule_local = function() return { "w" } end,
+---  push = function(ctx, entries) return { { "w", entries[1][2] - 1 } } end,
+---  pull = actor.optim.sgd { lr = 0.1 },
+---  barrier = "pssp:2:4@sticky",
+---  stop = function(ctx) return ctx.step >= 200 end,
+---}
+---print(("%.2f"):format(peer.get("w"):mean()))  --> 1.00
+---```
 ---@param run actor.peer.Run
 ---@return actor.peer.Summary
 function M.run(run) return engine.run(run) end
@@ -104,6 +134,12 @@ local handles = setmetatable({}, { __mode = "v" })
 ---an unknown key. For an array of keys, returns an array of values and an array of steps, with nil for unknown keys.
 ---Works before, during and after `run`. In and after a `shared` run, the tensor of a key that this worker leads is not
 ---a copy: do not write to it.
+---```lua
+---if actor.rank == 0 then
+---  actor.peer.set("rate", 0.5)
+---  print((actor.peer.get("rate")))  --> 0.5
+---end
+---```
 ---@param key actor.param.Key|actor.param.Key[]
 ---@return any value
 ---@return integer|table<integer, integer>|string step or a message: "peer.get: there is no key "w"", or that no owner has replied for a minute
@@ -119,6 +155,12 @@ function M.get(key)
 end
 
 ---Sets the value of `key` at its owner. Returns once the owner has stored it.
+---```lua
+---if actor.rank == 0 then
+---  actor.peer.set("shape", { 2, 3 })
+---  print(actor.peer.get("shape")[2])  --> 3
+---end
+---```
 ---@param key actor.param.Key
 ---@param value any nil removes the key
 function M.set(key, value)
@@ -127,6 +169,17 @@ function M.set(key, value)
 end
 
 ---Changes the barrier rule of this worker in the current run, from its next decision on. For callbacks.
+---```lua
+---actor.peer.run {
+---  schedule_local = function() return {} end,
+---  push = function(ctx) return { { ctx.id, ctx.step } } end,
+---  barrier = "bsp",
+---  stop = function(ctx)
+---    if ctx.step == 5 then actor.peer.set_barrier("asp") end
+---    return ctx.step >= 10
+---  end,
+---}
+---```
 ---@param rule string|function|table
 function M.set_barrier(rule)
   if not engine.running() then check.fail("peer.set_barrier works while peer.run runs: call it in a callback") end
@@ -153,19 +206,41 @@ end
 local register, register_barrier, gathered = callbacks.registry("peer")
 
 ---Sets the `schedule` of the run that `peer.start` begins (the original name; see `peer.run`).
+---```lua
+---actor.peer.register_schedule(function(ctx) return { "w" } end)
+---```
 M.register_schedule = register("schedule") ---@type fun(fn: function)
 ---Sets the `push` of the run that `peer.start` begins.
+---```lua
+---actor.peer.register_push(function(ctx, entries) return { { "w", 1 } } end)
+---```
 M.register_push = register("push") ---@type fun(fn: function)
 ---Sets the `pull` of the run that `peer.start` begins.
+---```lua
+---actor.peer.register_pull(function(ctx, updates) return { { updates[1][1], updates[1][2] } } end)
+---```
 M.register_pull = register("pull") ---@type fun(fn: function)
 ---Sets the `stop` of the run that `peer.start` begins.
+---```lua
+---actor.peer.register_stop(function(ctx) return ctx.step >= 10 end)
+---```
 M.register_stop = register("stop") ---@type fun(fn: function)
 
 ---Sets the `barrier` of the run that `peer.start` begins. Raises when there is no such rule.
+---```lua
+---actor.peer.register_barrier("pbsp:4")
+---```
 ---@param rule string|function|table
 function M.register_barrier(rule) register_barrier(rule) end
 
 ---Runs the engine with the functions from the register_ calls; see `peer.run`.
+---```lua
+---local peer = actor.peer
+---peer.register_schedule(function() return {} end)
+---peer.register_push(function(ctx) return { { ctx.id, ctx.step } } end)
+---peer.register_stop(function(ctx) return ctx.step >= 3 end)
+---print(peer.start("asp").steps)  --> 3
+---```
 ---@param rule? string|function|table a barrier rule, instead of register_barrier's
 ---@return actor.peer.Summary
 function M.start(rule, ...) return M.run(gathered(rule, ...)) end

@@ -52,6 +52,13 @@ local M = {}
 ---@field references? {name?: string, x?: number[], y: number[]}[] drawn as hollow markers: published values to compare
 
 ---Draws lines, steps or points over x, with confidence bands or error bars.
+---```lua
+---local svg = actor.plot.line {
+---  title = "Loss", x = { label = "step" }, y = { label = "loss" },
+---  series = { { name = "bsp", x = { 1, 2, 3 }, y = { 0.9, 0.5, 0.4 } } },
+---}
+---print(svg:find("Loss", 1, true) ~= nil)  --> true
+---```
 ---@param options actor.plot.LineOptions
 ---@return string svg
 function M.line(options) return line.line(options) end
@@ -62,6 +69,10 @@ function M.line(options) return line.line(options) end
 ---@field references? {name?: string, x?: number[], y: number[]}[] drawn as hollow markers; y is 0 .. 1
 
 ---Draws cumulative distributions: the share of samples at or below x. Markers are at the quartiles.
+---```lua
+---local svg = actor.plot.cdf { title = "Steps", series = { { name = "ssp:4", samples = { 10, 12, 12, 15 } } } }
+---print(svg:sub(1, 4))  --> <svg
+---```
 ---@param options actor.plot.CdfOptions
 ---@return string svg
 function M.cdf(options) return cdf.cdf(options) end
@@ -74,12 +85,20 @@ function M.cdf(options) return cdf.cdf(options) end
 ---@field values? boolean|string shows each bar's value above it if it fits; a string is the format ("%.1f")
 
 ---Draws bars over categories, several series beside each other, with error bars.
+---```lua
+---local svg = actor.plot.bars { categories = { "bsp", "asp" }, series = { { name = "seconds", y = { 27.8, 11 } } } }
+---print(svg:sub(1, 4))  --> <svg
+---```
 ---@param options actor.plot.BarOptions
 ---@return string svg
 function M.bars(options) return bars.bars(options) end
 
 ---Writes a figure to a file. A regular file is replaced atomically and keeps its content on failure. Other files
 ---(/dev/stdout, a pipe) are written in place.
+---```lua nodes=1
+---local svg = actor.plot.line { series = { { x = { 1, 2 }, y = { 1, 4 } } } }
+---print(actor.plot.save("figure.svg", svg))  --> true
+---```
 ---@param path string
 ---@param svg string
 ---@return true? saved
@@ -92,6 +111,11 @@ function M.save(path, svg)
 end
 
 ---Writes a figure as a PNG file. Needs librsvg at run time.
+---```lua nodes=1
+---local svg = actor.plot.line { series = { { x = { 1, 2 }, y = { 1, 4 } } } }
+---local saved, message = actor.plot.png("figure.png", svg, { width = 800 })
+---if not saved then print(message) end -- without librsvg
+---```
 ---@param path string
 ---@param svg string
 ---@param options? {width?: integer, scheme?: "light"|"dark", loader?: fun(): any} width in pixels, default twice the

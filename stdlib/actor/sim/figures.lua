@@ -185,6 +185,12 @@ end
 ---@field log_y? boolean
 ---@field looks? table<string, integer> the look of a rule in every figure, by its name in the legend
 
+---```lua
+---local base = { nodes = 20, time = 20, seed = 1 }
+---local rows = actor.sim.sweep.run { barriers = { "bsp", "asp" }, base = base, repeats = 2 }
+---local svg = actor.sim.figures.draw(rows, { kind = "cdf", varied = {}, title = "Steps" })
+---print(svg:sub(1, 4))  --> <svg
+---```
 ---@param rows table[] of actor.sim.sweep
 ---@param options actor.sim.FigureOptions
 ---@return string? svg

@@ -88,6 +88,10 @@ local kinds = {
 M.default_work = "1+exp(1)"
 
 ---Checks options and makes the scenario for the C++ simulator; or returns nil and an error.
+---```lua
+---local scenario, message = actor.sim.scenario { barrier = "bsp", work = "exp(" }
+---print(scenario, message ~= nil)  --> nil true
+---```
 ---@param options actor.sim.Options
 ---@return table? scenario
 ---@return string? message
@@ -108,6 +112,10 @@ function M.scenario(options)
 end
 
 ---Simulates one run. Raises errors of the rule, with its name, and a deadlock, with the waiting nodes.
+---```lua
+---local result = actor.sim.run { barrier = "ssp:4", nodes = 20, time = 20, seed = 1 }
+---print(#result.steps)  --> 20
+---```
 ---@param options actor.sim.Options
 ---@return actor.sim.Result
 function M.run(options)
@@ -125,6 +133,9 @@ function M.run(options)
 end
 
 ---Returns the quantile `q` of a sorted array: the least value that is not below the share `q` of its elements.
+---```lua
+---print(actor.sim.quantile({ 1, 2, 3, 4 }, 0.5))  --> 2
+---```
 ---@param sorted number[]
 ---@param q number 0 .. 1
 ---@return number

@@ -14,6 +14,9 @@ local M = {}
 ---@field n integer
 
 ---Computes the mean of some numbers, and the interval that contains the true mean with probability `confidence`.
+---```lua
+---print(actor.sim.summary.mean({ 1, 2, 3 }).mean)  --> 2
+---```
 ---@param values number[]
 ---@param confidence? number default 0.95
 ---@return actor.sim.Mean
@@ -70,6 +73,12 @@ end
 
 ---Groups the rows of each barrier at each point, in order of first rows. A group has `barrier`, `varied`, `rows`, and
 ---in `stats` an actor.sim.Mean for each number of the rows, by its name.
+---```lua
+---local base = { nodes = 20, time = 20, seed = 1 }
+---local rows = actor.sim.sweep.run { barriers = { "bsp", "asp" }, base = base, repeats = 3 }
+---local groups = actor.sim.summary.groups(rows)
+---print(groups[1].stats.mean_step.mean < groups[2].stats.mean_step.mean)  --> true
+---```
 ---@param rows table[]
 ---@param confidence? number
 ---@return {barrier: string, varied: table, rows: table[], stats: table<string, actor.sim.Mean>}[]

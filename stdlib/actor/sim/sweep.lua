@@ -138,6 +138,11 @@ function M.execute(task, on_progress)
 end
 
 ---Runs a sweep in this Lua state; rows arrive in the order of the tasks.
+---```lua
+---local base = { nodes = 20, time = 20, seed = 1 }
+---local rows = actor.sim.sweep.run { barriers = { "bsp", "asp" }, base = base, repeats = 2 }
+---print(#rows, rows[1].barrier)  --> 4 bsp
+---```
 ---@param sweep actor.sim.Sweep
 ---@param on_row? fun(row: table, done: integer, total: integer)
 ---@return table[] rows

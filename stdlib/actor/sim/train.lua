@@ -182,6 +182,12 @@ function M.replay(trace, model, setup, plan)
 end
 
 ---Simulates a run and trains a model in it.
+---```lua
+---local train = actor.sim.train
+---local result = train.run({ barrier = "asp", nodes = 20, time = 20, seed = 1 }, train.models.linear())
+---local loss = result.training.loss
+---print(loss[#loss] < loss[1])  --> true
+---```
 ---@param options actor.sim.Options
 ---@param model actor.sim.Model
 ---@param plan? actor.sim.Plan

@@ -37,6 +37,13 @@ end
 ---@alias actor.Dtype "float32"|"float64"|"int32"|"int64"|"uint8"|"bool"
 
 ---A tensor of zeros; float32 by default, as for all functions that make tensors.
+---```lua
+---print(actor.tensor.zeros { 2, 3 })
+---
+---
+-----> tensor([[0., 0., 0.],
+----->         [0., 0., 0.]], float32)
+---```
 ---@param shape integer|integer[]
 ---@param options? {dtype?: actor.Dtype}
 ---@return actor.Tensor
@@ -45,6 +52,9 @@ function M.zeros(shape, options)
 end
 
 ---A tensor of ones.
+---```lua
+---print(actor.tensor.ones(3, { dtype = "int64" }))  --> tensor([1, 1, 1], int64)
+---```
 ---@param shape integer|integer[]
 ---@param options? {dtype?: actor.Dtype}
 ---@return actor.Tensor
@@ -53,6 +63,9 @@ function M.ones(shape, options)
 end
 
 ---A tensor whose elements all have one value. Without `dtype` a boolean gives bool, 1LL int64, a number float32.
+---```lua
+---print(actor.tensor.full({ 2 }, 0.5))  --> tensor([0.5, 0.5], float32)
+---```
 ---@param shape integer|integer[]
 ---@param value number|boolean|ffi.cdata*
 ---@param options? {dtype?: actor.Dtype}
@@ -65,6 +78,11 @@ function M.full(shape, value, options)
 end
 
 ---A tensor of uninitialised elements, for results that overwrite all of them.
+---```lua
+---local out = actor.tensor.empty { 2, 2 }
+---actor.tensor.add(actor.tensor.ones { 2, 2 }, 1, out)
+---print(out:sum())  --> 8
+---```
 ---@param shape integer|integer[]
 ---@param options? {dtype?: actor.Dtype}
 ---@return actor.Tensor
@@ -74,6 +92,9 @@ function M.empty(shape, options)
 end
 
 ---A tensor of zeros with the shape and type of `t`.
+---```lua
+---print(actor.tensor.zeros_like(actor.tensor.ones(2)))  --> tensor([0., 0.], float32)
+---```
 ---@param t actor.Tensor
 ---@return actor.Tensor
 function M.zeros_like(t)
@@ -84,6 +105,10 @@ function M.zeros_like(t)
 end
 
 ---The numbers start, start + step, ... below `stop` (above it for a negative step); arange(n) gives 0 .. n-1.
+---```lua
+---print(actor.tensor.arange(4))  --> tensor([0., 1., 2., 3.], float32)
+---print(actor.tensor.arange(1, 2, 0.5))  --> tensor([1. , 1.5], float32)
+---```
 ---@param start number
 ---@param stop? number
 ---@param step? number default 1
@@ -112,6 +137,9 @@ function M.arange(start, stop, step, options)
 end
 
 ---`count` evenly spaced numbers from `start` to `stop`, both included.
+---```lua
+---print(actor.tensor.linspace(0, 1, 5))  --> tensor([0.  , 0.25, 0.5 , 0.75, 1.  ], float32)
+---```
 ---@param start number
 ---@param stop number
 ---@param count integer
@@ -130,6 +158,13 @@ function M.linspace(start, stop, count, options)
 end
 
 ---The unit matrix.
+---```lua
+---print(actor.tensor.eye(2))
+---
+---
+-----> tensor([[1., 0.],
+----->         [0., 1.]], float32)
+---```
 ---@param n integer
 ---@param options? {dtype?: actor.Dtype}
 ---@return actor.Tensor n x n
@@ -187,9 +222,16 @@ end
 
 ---A tensor of the elements in nested tables, whose rows must all have equal lengths; a single element gives a tensor
 ---without dimensions. Without `dtype` booleans give bool, whole numbers of LuaJIT (1LL) int64, numbers float32.
+---```lua
+---print(actor.tensor { { 1, 2 }, { 3, 4 } })
+---print(actor.tensor.new({ 1, 2, 3 }, { dtype = "int32" }).dtype)
 ---
----     tensor.new({ 1, 2, 3 }, { dtype = "int32" })
----     tensor.new { true, false }
+---
+---
+-----> tensor([[1., 2.],
+----->         [3., 4.]], float32)
+-----> int32
+---```
 ---@param values number|boolean|ffi.cdata*|table
 ---@param options? {dtype?: actor.Dtype}
 ---@return actor.Tensor
@@ -210,6 +252,9 @@ function M.new(values, options)
 end
 
 ---A tensor of a copy of raw bytes (row-major, little-endian).
+---```lua
+---print(actor.tensor.from_bytes("\1\2\3", 3, { dtype = "uint8" }))  --> tensor([1, 2, 3], uint8)
+---```
 ---@param bytes string
 ---@param shape integer|integer[]
 ---@param options? {dtype?: actor.Dtype}
@@ -232,6 +277,9 @@ end
 local u8_options = { dtype = "string?", scale = "number?", shift = "number?" }
 
 ---A tensor with the elements byte * scale + shift of unsigned bytes, such as an image's bytes.
+---```lua
+---print(actor.tensor.from_u8("\0\255", 2, { scale = 1 / 255 }))  --> tensor([0., 1.], float32)
+---```
 ---@param bytes string|ffi.cdata* a string, or a pointer to as many bytes as `shape` has elements
 ---@param shape integer|integer[]
 ---@param options? {dtype?: "float32"|"float64", scale?: number, shift?: number} default scale 1, shift 0
@@ -253,6 +301,12 @@ function M.from_u8(bytes, shape, options)
 end
 
 ---Makes a copy in row-major order.
+---```lua
+---local t = actor.tensor.zeros(2)
+---local copy = t:clone()
+---copy:fill_(7)
+---print(t:sum(), copy:sum())  --> 0 14
+---```
 ---@return actor.Tensor
 function methods.clone(t)
   base.arg(t, "t", "tensor.clone")
@@ -262,6 +316,9 @@ function methods.clone(t)
 end
 
 ---Returns the tensor itself if it is contiguous, else a copy in row-major order.
+---```lua
+---print(actor.tensor.zeros({ 2, 3 }):transpose():contiguous():is_contiguous())  --> true
+---```
 ---@return actor.Tensor
 function methods.contiguous(t)
   base.arg(t, "t", "tensor.contiguous")
@@ -272,6 +329,9 @@ end
 ---Converts to an element type. A tensor of that type is returned itself, unless `copy` is true. Floats are truncated
 ---for integer types; a number outside the type's range (NaN too) is an error with the number. For bool, nonzero becomes
 ---true.
+---```lua
+---print(actor.tensor.new({ 1.9, -1.9 }):to("int32"))  --> tensor([ 1, -1], int32)
+---```
 ---@param dtype actor.Dtype
 ---@param copy? boolean
 ---@return actor.Tensor
@@ -287,6 +347,15 @@ function methods.to(t, dtype, copy)
 end
 
 ---Writes `source` into t, broadcast to t's shape and converted to its type.
+---```lua
+---local t = actor.tensor.zeros { 2, 2 }
+---t:copy_(actor.tensor.new { 1, 2 })
+---print(t)
+---
+---
+-----> tensor([[1., 2.],
+----->         [1., 2.]], float32)
+---```
 ---@param source actor.Tensor
 ---@return actor.Tensor t
 function methods.copy_(t, source)
@@ -297,6 +366,9 @@ function methods.copy_(t, source)
 end
 
 ---Sets all elements to a value: a boolean in a tensor of bool, else a number.
+---```lua
+---print(actor.tensor.zeros(3):fill_(5))  --> tensor([5., 5., 5.], float32)
+---```
 ---@param value number|boolean|ffi.cdata*
 ---@return actor.Tensor t
 function methods.fill_(t, value)
@@ -306,6 +378,9 @@ function methods.fill_(t, value)
 end
 
 ---Sets all elements to 0, or false.
+---```lua
+---print(actor.tensor.ones(2):zero_())  --> tensor([0., 0.], float32)
+---```
 ---@return actor.Tensor t
 function methods.zero_(t)
   base.arg(t, "t", "tensor.zero_")
@@ -315,6 +390,9 @@ end
 
 ---Returns the element of a tensor with one element; raises for any other size. The result is a boolean for bool, an
 ---int64_t of LuaJIT for an int64 beyond 2^53, else a number.
+---```lua
+---print(actor.tensor.new({ { 42 } }):item())  --> 42
+---```
 ---@return number|boolean|ffi.cdata*
 function methods.item(t)
   base.arg(t, "t", "tensor.item")
@@ -333,6 +411,9 @@ local function nested(t, shape, depth, at)
 end
 
 ---Returns the elements, as `item` does, in nested tables; for a tensor without dimensions the element.
+---```lua
+---print(actor.tensor.new({ { 1, 2 }, { 3, 4 } }):totable()[2][1])  --> 3
+---```
 ---@return table|number|boolean|ffi.cdata*
 function methods.totable(t)
   base.arg(t, "t", "tensor.totable")
@@ -349,6 +430,10 @@ end
 
 ---Returns a pointer to the elements (float*, int64_t* and so on) of a contiguous tensor, for FFI code. Elements count
 ---from 0. The pointer does not keep the tensor alive.
+---```lua
+---local pointer = actor.tensor.new({ 5, 6 }):data()
+---print(pointer[1])  --> 6
+---```
 ---@return ffi.cdata*
 function methods.data(t)
   base.arg(t, "t", "tensor.data")
@@ -359,6 +444,9 @@ function methods.data(t)
 end
 
 ---Returns the elements as raw bytes in row-major order, little-endian.
+---```lua
+---print(#actor.tensor.zeros(3):bytes())  --> 12
+---```
 ---@return string
 function methods.bytes(t)
   base.arg(t, "t", "tensor.bytes")
@@ -367,6 +455,9 @@ function methods.bytes(t)
 end
 
 ---Hashes element type, shape and elements (XXH64): 16 hexadecimal digits.
+---```lua
+---print(actor.tensor.ones(2):hash() == actor.tensor.full({ 2 }, 1):hash())  --> true
+---```
 ---@return string
 function methods.hash(t)
   base.arg(t, "t", "tensor.hash")

@@ -38,6 +38,11 @@ end
 ---     tensor.save("x.npy", x)
 ---     tensor.save("model.npz", { weight = w, bias = b })
 ---     tensor.save("model.safetensors", { weight = w, bias = b }, { metadata = { author = "me" } })
+---```lua nodes=1
+---actor.tensor.save("t.npy", actor.tensor.ones(2))
+---actor.tensor.save("model_tensors.npz", { weight = actor.tensor.ones(2), bias = actor.tensor.zeros(1) })
+---print(actor.tensor.load("t.npy"))  --> tensor([1., 1.], float32)
+---```
 ---@param path string
 ---@param value actor.Tensor|table<string, actor.Tensor>
 ---@param options? {metadata?: table<string, string>} metadata: texts of a .safetensors file
@@ -68,6 +73,10 @@ end
 ---.safetensors file. The first bytes decide the format, not the name. Elements keep their type, except that float16 and
 ---bfloat16 become float32; int8, int16 and uint16 become int32; uint32 and uint64 become int64. Raises for a missing
 ---file, a damaged file (the error gives file and place) or other element types.
+---```lua nodes=1
+---actor.tensor.save("loaded.npz", { weight = actor.tensor.ones(2) })
+---print(actor.tensor.load("loaded.npz").weight)  --> tensor([1., 1.], float32)
+---```
 ---@param path string
 ---@return actor.Tensor|table<string, actor.Tensor>
 ---@return table<string, string>? metadata the texts of a .safetensors file

@@ -27,8 +27,9 @@ end
 
 ---Copies the slices at these positions of a dimension, by default rows: NumPy's take along an axis, PyTorch's
 ---index_select.
----
----     tensor.new({ 10, 20, 30 }):take(tensor.new { 3, 1, 3 }) -- 30, 10, 30
+---```lua
+---print(actor.tensor.new({ 10, 20, 30 }):take(actor.tensor.new { 3, 1, 3 }))  --> tensor([30., 10., 30.], float32)
+---```
 ---@param index actor.Tensor [n], whole numbers from 1 to the size of the dimension
 ---@param dim? integer default 1
 ---@return actor.Tensor with n in place of the dimension's size, of t's element type
@@ -55,8 +56,11 @@ end
 
 ---Adds row i of `rows` to t's row at index[i], for all i, in place. Rows with the same position are summed, so with an
 ---index of segments t receives the sums over segments.
+---```lua
+---print(actor.tensor.zeros(2):index_add_(actor.tensor.new { 1, 2, 1 }, actor.tensor.new { 5, 6, 7 }))
+-----> tensor([12.,  6.], float32)
 ---
----     tensor.zeros(2):index_add_(tensor.new { 1, 2, 1 }, tensor.new { 5, 6, 7 }) -- 12, 6
+---```
 ---@param index actor.Tensor [n], whole numbers from 1 to the number of t's rows
 ---@param rows actor.Tensor [n, ...] with rows of the shape of t's rows
 ---@return actor.Tensor t
@@ -85,6 +89,14 @@ end
 
 ---Reads for each element of `index` the element of t at that position of dimension `dim`, and at the index's own
 ---position in the other dimensions: out[i][j] = t[index[i][j]][j] for the first dimension. NumPy's take_along_axis.
+---```lua
+---local t = actor.tensor.new { { 1, 2 }, { 3, 4 } }
+---print(t:gather(2, actor.tensor.new { { 2 }, { 1 } }))
+---
+---
+-----> tensor([[2.],
+----->         [3.]], float32)
+---```
 ---@param dim integer
 ---@param index actor.Tensor of t's shape, except in that dimension
 ---@return actor.Tensor of the shape of `index` and t's element type
@@ -120,6 +132,13 @@ end
 
 ---Writes each element of `source` to the position that `gather` would read: t[index[i][j]][j] = source[i][j] for the
 ---first dimension. The last of several writes to one position wins. NumPy's put_along_axis.
+---```lua
+---print(actor.tensor.zeros({ 2, 2 }):scatter_(2, actor.tensor.new { { 2 }, { 1 } }, 9))
+---
+---
+-----> tensor([[0., 9.],
+----->         [9., 0.]], float32)
+---```
 ---@param dim integer
 ---@param index actor.Tensor of t's shape, except in that dimension
 ---@param source actor.Tensor|number|boolean of the shape of `index`, or one value for all
@@ -129,6 +148,11 @@ function methods.scatter_(t, dim, index, source)
 end
 
 ---Adds instead of writing, otherwise as `scatter_`; several additions to one position are summed.
+---```lua
+---print(actor.tensor.zeros(3):scatter_add_(1, actor.tensor.new { 1, 1, 3 }, actor.tensor.new { 1, 2, 3 }))
+-----> tensor([3., 0., 3.], float32)
+---
+---```
 ---@param dim integer
 ---@param index actor.Tensor of t's shape, except in that dimension
 ---@param source actor.Tensor|number of the shape of `index`, or one value for all
@@ -139,8 +163,11 @@ end
 
 ---Finds for each point (row of t) the position of the nearest row of `rows` by Euclidean distance; the first of several
 ---equally near rows.
+---```lua
+---print(actor.tensor.new({ { 1, 1 }, { 9, 9 } }):nearest(actor.tensor.new { { 0, 0 }, { 10, 10 } }))
+-----> tensor([1, 2], int64)
 ---
----     tensor.new({ { 1, 1 }, { 9, 9 } }):nearest(tensor.new { { 0, 0 }, { 10, 10 } }) -- 1, 2
+---```
 ---@param rows actor.Tensor [k, d]
 ---@return actor.Tensor [n] int64
 function methods.nearest(t, rows)
@@ -168,6 +195,13 @@ end
 
 ---Finds the true or nonzero elements: for each a row of its positions, one for each dimension, in row-major order.
 ---NumPy's argwhere, but from 1.
+---```lua
+---print(actor.tensor.new({ 0, 5, 0, 7 }):nonzero())
+---
+---
+-----> tensor([[2],
+----->         [4]], int64)
+---```
 ---@return actor.Tensor [n, ndim] int64
 function methods.nonzero(t)
   local fn = "tensor.nonzero"
@@ -205,6 +239,10 @@ end
 
 ---Copies the elements where `mask` is true, in row-major order: the same as t[mask]. With a mask of t's first
 ---dimensions it copies slices. t[mask] = value writes them.
+---```lua
+---local t = actor.tensor.new { 1, -2, 3 }
+---print(t:masked(t:gt(0)))  --> tensor([1., 3.], float32)
+---```
 ---@param mask actor.Tensor bool, of the shape of t or of its first dimensions
 ---@return actor.Tensor [n, ...]
 function methods.masked(t, mask)
@@ -248,8 +286,10 @@ local function choice(value, other, name, fn)
 end
 
 ---Selects for each element: a where `cond` is true or nonzero, else b. All three broadcast to one shape.
----
----     tensor.where(x:gt(0), x, 0)
+---```lua
+---local t = actor.tensor.new { 1, -2, 3 }
+---print(actor.tensor.where(t:gt(0), t, 0))  --> tensor([1., 0., 3.], float32)
+---```
 ---@param cond actor.Tensor
 ---@param a actor.Tensor|number|boolean
 ---@param b actor.Tensor|number|boolean

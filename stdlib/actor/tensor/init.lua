@@ -136,13 +136,6 @@ local ffi = require("ffi")
 ---@field sigmoid_grad_ fun(g: actor.Tensor, y: actor.Tensor): actor.Tensor sigmoid_grad in place, returns g
 ---@field gelu_grad_ fun(g: actor.Tensor, x: actor.Tensor): actor.Tensor gelu_grad in place, returns g
 ---@field tanh_grad_ fun(g: actor.Tensor, y: actor.Tensor): actor.Tensor tanh_grad in place, returns g
----@field sum fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|number sum of the elements along `dim`, one or several dimensions; without `dim`, of all elements, as a number. `keepdim` keeps the dimension, with size 1
----@field prod fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|number product of the elements along `dim`, one or several dimensions; without `dim`, of all elements, as a number. `keepdim` keeps the dimension, with size 1
----@field mean fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|number mean of the elements along `dim`, one or several dimensions; without `dim`, of all elements, as a number. `keepdim` keeps the dimension, with size 1
----@field max fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|number greatest element along `dim`, one or several dimensions; without `dim`, of all elements, as a number. `keepdim` keeps the dimension, with size 1
----@field min fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|number smallest element along `dim`, one or several dimensions; without `dim`, of all elements, as a number. `keepdim` keeps the dimension, with size 1
----@field any fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|boolean bool: whether an element along `dim` is true, or not 0; without `dim`, of all elements, as a boolean
----@field all fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|boolean bool: whether all elements along `dim` are true, or not 0; without `dim`, of all elements, as a boolean
 ---@operator add(actor.Tensor|number): actor.Tensor
 ---@operator sub(actor.Tensor|number): actor.Tensor
 ---@operator mul(actor.Tensor|number): actor.Tensor
@@ -158,12 +151,20 @@ M.isa, M.einsum = ffi.string(base.api.isa), require("actor.tensor.products").ein
 M.at, M.put = nil, nil -- for t[i] and t[i] = value
 
 ---Returns whether the value is a tensor.
+---```lua
+---print(actor.tensor.is_tensor(actor.tensor.zeros(2)), actor.tensor.is_tensor { 1, 2 })  --> true false
+---```
 ---@param value any
 ---@return boolean
 function M.is_tensor(value) return base.is_own(value) end
 
 ---Sets how many threads large products, draws and decompositions of this VM use. The initial number is
 ---`--threads-per-node`. Results do not depend on it.
+---```lua
+---actor.tensor.set_threads(2)
+---print(actor.tensor.threads())  --> 2
+---actor.tensor.set_threads(1)
+---```
 ---@param threads integer 1 .. 256
 function M.set_threads(threads)
   check.integer(threads, "threads", "tensor.set_threads", 1, 256)
@@ -171,10 +172,17 @@ function M.set_threads(threads)
 end
 
 ---Returns how many threads large operations of this VM use.
+---```lua
+---print(actor.tensor.threads() >= 1)  --> true
+---```
 ---@return integer
 function M.threads() return base.api.context.threads end
 
 ---Returns how many bytes this VM's tensors occupy, without views.
+---```lua
+---local t = actor.tensor.zeros(1000)
+---print(actor.tensor.memory() >= 4000)  --> true
+---```
 ---@return integer
 function M.memory() return tonumber(base.api.context.live) end
 

@@ -31,6 +31,9 @@ local function parts_type(parts, fn)
 end
 
 ---Joins tensors along a dimension; their other sizes must be equal. Element types are converted as in operations.
+---```lua
+---print(actor.tensor.concat { actor.tensor.ones(2), actor.tensor.zeros(1) })  --> tensor([1., 1., 0.], float32)
+---```
 ---@param parts actor.Tensor[]
 ---@param dim? integer default 1
 ---@return actor.Tensor
@@ -61,6 +64,13 @@ function M.concat(parts, dim)
 end
 
 ---Joins tensors of equal shape along a new dimension.
+---```lua
+---print(actor.tensor.stack { actor.tensor.ones(2), actor.tensor.zeros(2) })
+---
+---
+-----> tensor([[1., 1.],
+----->         [0., 0.]], float32)
+---```
 ---@param parts actor.Tensor[]
 ---@param dim? integer the place of the new dimension, default 1
 ---@return actor.Tensor
@@ -80,6 +90,10 @@ end
 
 ---Splits a dimension into parts of a size (the last may be smaller), or of the sizes in a table, whose sum is the
 ---dimension's size. There are at most 2^20 parts.
+---```lua
+---local parts = actor.tensor.arange(5):split(2)
+---print(#parts, parts[3])  --> 3 tensor([4.], float32)
+---```
 ---@param sizes integer|integer[]
 ---@param dim? integer default 1
 ---@return actor.Tensor[] views
@@ -116,6 +130,9 @@ function methods.split(t, sizes, dim)
 end
 
 ---Splits a dimension into `count` parts whose sizes differ by at most 1, longer parts first.
+---```lua
+---print(actor.tensor.arange(5):chunk(2)[1])  --> tensor([0., 1., 2.], float32)
+---```
 ---@param count integer at most 2^20
 ---@param dim? integer default 1
 ---@return actor.Tensor[] views
@@ -131,6 +148,9 @@ end
 
 ---Repeats the whole tensor: counts[d] times in dimension d. More counts than dimensions add dimensions in front; fewer
 ---counts apply to the last dimensions.
+---```lua
+---print(actor.tensor.new({ 1, 2 }):tile(2))  --> tensor([1., 2., 1., 2.], float32)
+---```
 ---@param counts integer|integer[]
 ---@return actor.Tensor a copy
 function methods.tile(t, counts)
@@ -163,6 +183,9 @@ local function check_repeated(t, d, n, fn)
 end
 
 ---Repeats each position of a dimension: all positions `counts` times, or position i counts[i] times.
+---```lua
+---print(actor.tensor.new({ 1, 2 }):repeat_interleave(2))  --> tensor([1., 1., 2., 2.], float32)
+---```
 ---@param counts integer|actor.Tensor
 ---@param dim? integer default 1
 ---@return actor.Tensor
@@ -191,6 +214,9 @@ function methods.repeat_interleave(t, counts, dim)
 end
 
 ---Reverses dimensions: the last position becomes the first.
+---```lua
+---print(actor.tensor.arange(3):flip())  --> tensor([2., 1., 0.], float32)
+---```
 ---@param dim? integer|integer[] default all
 ---@return actor.Tensor a copy
 function methods.flip(t, dim)
@@ -210,6 +236,9 @@ function methods.flip(t, dim)
 end
 
 ---Shifts positions by `shift` towards the end; positions shifted past the end wrap to the beginning.
+---```lua
+---print(actor.tensor.arange(4):roll(1))  --> tensor([3., 0., 1., 2.], float32)
+---```
 ---@param shift integer may be negative
 ---@param dim? integer without it, the flattened tensor is shifted
 ---@return actor.Tensor a copy
@@ -237,8 +266,11 @@ end
 
 ---Adds positions before and after each dimension: of one value (`constant`), of the edge element (`edge`), or of the
 ---elements mirrored at the edge (`reflect`, which does not repeat the edge element).
+---```lua
+---print(actor.tensor.new({ 1, 2, 3 }):pad({ { 2, 1 } }, { mode = "reflect" }))
+-----> tensor([3., 2., 1., 2., 3., 2.], float32)
 ---
----     tensor.new({ 1, 2, 3 }):pad({ { 2, 1 } }, { mode = "reflect" }) -- 3, 2, 1, 2, 3, 2
+---```
 ---@param widths integer[][] {before, after} for each dimension
 ---@param options? {mode?: "constant"|"edge"|"reflect", value?: number|boolean} default constant, 0 or false
 ---@return actor.Tensor
@@ -284,6 +316,10 @@ end
 
 ---Coordinates of a grid. Returns for each vector a tensor with one dimension for each vector; it varies only along its
 ---own vector's dimension.
+---```lua
+---local x, y = unpack(actor.tensor.meshgrid { actor.tensor.arange(3), actor.tensor.arange(2) })
+---print(unpack(x.shape))  --> 2 3
+---```
 ---@param vectors actor.Tensor[] of one dimension each
 ---@param options? {indexing?: "xy"|"ij"} default "xy": the first two dimensions are swapped, as for pictures
 ---@return actor.Tensor[]
@@ -327,16 +363,37 @@ local function keep_triangle(fn, compare, t, k)
 end
 
 ---A copy with 0 above the diagonal k of the last two dimensions.
+---```lua
+---print(actor.tensor.ones({ 2, 2 }):tril())
+---
+---
+-----> tensor([[1., 0.],
+----->         [1., 1.]], float32)
+---```
 ---@param k? integer default 0, the main diagonal; above 0 right of the main diagonal
 ---@return actor.Tensor
 function methods.tril(t, k) return keep_triangle("tensor.tril", "le", t, k) end
 
 ---A copy with 0 below the diagonal k of the last two dimensions.
+---```lua
+---print(actor.tensor.ones({ 2, 2 }):triu())
+---
+---
+-----> tensor([[1., 1.],
+----->         [0., 1.]], float32)
+---```
 ---@param k? integer default 0, the main diagonal; above 0 right of the main diagonal
 ---@return actor.Tensor
 function methods.triu(t, k) return keep_triangle("tensor.triu", "ge", t, k) end
 
 ---A matrix of 1 at and below the diagonal k, 0 elsewhere.
+---```lua
+---print(actor.tensor.tri(2, 3))
+---
+---
+-----> tensor([[1., 0., 0.],
+----->         [1., 1., 0.]], float32)
+---```
 ---@param rows integer
 ---@param columns? integer default as many as rows
 ---@param k? integer default 0
@@ -356,6 +413,9 @@ function M.tri(rows, columns, k, options)
 end
 
 ---Sums the diagonal of a matrix.
+---```lua
+---print(actor.tensor.eye(3):trace())  --> 3
+---```
 ---@return number
 function methods.trace(t)
   base.arg(t, "t", "tensor.trace")

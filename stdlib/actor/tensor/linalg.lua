@@ -95,6 +95,10 @@ local function equations(a, b, fn)
 end
 
 ---Solves a x = b. A singular matrix is an error with the number of its first zero pivot.
+---```lua
+---local a = actor.tensor.new { { 2, 0 }, { 0, 4 } }
+---print(a:solve(actor.tensor.new { 2, 2 }))  --> tensor([1. , 0.5], float32)
+---```
 ---@param b actor.Tensor [n] or [..., n, k], of a's element type
 ---@return actor.Tensor x as b, of the batch of both
 function methods.solve(a, b)
@@ -114,6 +118,13 @@ local function unit_like(t)
 end
 
 ---The inverse of square matrices. A singular matrix is an error with the number of its first zero pivot.
+---```lua
+---print(actor.tensor.new({ { 2, 0 }, { 0, 4 } }):inverse())
+---
+---
+-----> tensor([[0.5 , 0.  ],
+----->         [0.  , 0.25]], float32)
+---```
 ---@return actor.Tensor [..., n, n]
 function methods.inverse(t)
   local fn = "tensor.inverse"
@@ -123,6 +134,14 @@ function methods.inverse(t)
 end
 
 ---The decomposition t = p l u by elimination with row exchanges.
+---```lua
+---local p, l, u = actor.tensor.new({ { 0, 1 }, { 2, 3 } }):lu()
+---print(u)
+---
+---
+-----> tensor([[2., 3.],
+----->         [0., 1.]], float32)
+---```
 ---@return actor.Tensor p [..., m, m] a permutation of rows
 ---@return actor.Tensor l [..., m, k] lower triangular with ones on the diagonal; k is the smaller of m and n
 ---@return actor.Tensor u [..., k, n] upper triangular
@@ -135,6 +154,13 @@ end
 
 ---The factor of a symmetric positive definite matrix, t = l l^T. Elements above the diagonal of t are ignored. A matrix
 ---that is not positive definite is an error with the number of the pivot.
+---```lua
+---print(actor.tensor.new({ { 4, 2 }, { 2, 2 } }):cholesky())
+---
+---
+-----> tensor([[2., 0.],
+----->         [1., 1.]], float32)
+---```
 ---@return actor.Tensor l [..., n, n] lower triangular
 function methods.cholesky(t)
   local fn = "tensor.cholesky"
@@ -144,6 +170,11 @@ function methods.cholesky(t)
 end
 
 ---The decomposition t = q r, where q has orthonormal columns and r is upper triangular.
+---```lua
+---local a = actor.tensor.normal({ 3, 2 }, { seed = 1 })
+---local q, r = a:qr()
+---print(q:matmul(r):allclose(a, { atol = 1e-5 }))  --> true
+---```
 ---@param options? {full?: boolean} `full`: q is square, of m columns, instead of k
 ---@return actor.Tensor q [..., m, k], k is the smaller of m and n
 ---@return actor.Tensor r [..., k, n]
@@ -166,6 +197,10 @@ local function singular(t, fn, full, vectors)
 end
 
 ---The singular value decomposition t = u diag(s) vt.
+---```lua
+---local u, s, vt = actor.tensor.new({ { 3, 0 }, { 0, 4 } }):svd()
+---print(s)  --> tensor([4., 3.], float32)
+---```
 ---@param options? {full?: boolean, vectors?: boolean} `full`: u and vt are square; `vectors` false: only s is returned
 ---@return actor.Tensor u [..., m, k] with orthonormal columns; k is the smaller of m and n
 ---@return actor.Tensor s [..., k] falling, at least 0
@@ -177,6 +212,10 @@ function methods.svd(t, options)
 end
 
 ---The eigenvalues and eigenvectors of symmetric matrices: t v = v diag(w). Elements above the diagonal are ignored.
+---```lua
+---local w, v = actor.tensor.new({ { 2, 0 }, { 0, 1 } }):eigh()
+---print(w)  --> tensor([1., 2.], float32)
+---```
 ---@param options? {vectors?: boolean} `vectors` false: only w is returned
 ---@return actor.Tensor w [..., n] rising
 ---@return actor.Tensor v [..., n, n] whose columns are orthonormal
@@ -198,10 +237,17 @@ local function determinant(t, fn)
 end
 
 ---The determinant of square matrices.
+---```lua
+---print(actor.tensor.new({ { 2, 0 }, { 0, 4 } }):det())  --> 8
+---```
 ---@return number|actor.Tensor a number, or [...] for a batch
 function methods.det(t) return number_or_tensor((determinant(t, "tensor.det"))) end
 
 ---Sign and logarithm of the magnitude of the determinant, which does not overflow: det = sign * exp(log).
+---```lua
+---local sign, log = actor.tensor.new({ { -2, 0 }, { 0, 1 } }):slogdet()
+---print(sign, ("%.3f"):format(log))  --> -1 0.693
+---```
 ---@return number|actor.Tensor sign -1, 0 or 1
 ---@return number|actor.Tensor log -inf where the determinant is 0
 function methods.slogdet(t)
@@ -225,6 +271,9 @@ local function check_tolerance(options, fn)
 end
 
 ---The rank of matrices: the number of singular values above `tolerance` times the largest.
+---```lua
+---print(actor.tensor.ones({ 3, 3 }):matrix_rank())  --> 1
+---```
 ---@param options? {tolerance?: number} default the larger side times the precision of the element type
 ---@return number|actor.Tensor
 function methods.matrix_rank(t, options)
@@ -244,6 +293,9 @@ local function inverted(t, fn, tolerance)
 end
 
 ---The pseudo-inverse (Moore, Penrose) of matrices. Singular values up to `tolerance` times the largest count as 0.
+---```lua
+---print(unpack(actor.tensor.ones({ 3, 2 }):pinv().shape))  --> 2 3
+---```
 ---@param options? {tolerance?: number} default the larger side times the precision of the element type
 ---@return actor.Tensor [..., n, m]
 function methods.pinv(t, options)
@@ -254,6 +306,11 @@ end
 
 ---The least squares solution: x minimises |a x - b|; among several minima, x has the least |x|. Singular values up to
 ---`tolerance` times the largest count as 0.
+---```lua
+---local a = actor.tensor.new { { 1, 0 }, { 1, 1 }, { 1, 2 } }
+---local x = a:lstsq(actor.tensor.new { 1, 3, 5 }) -- the line 1 + 2 t
+---print(x:round())  --> tensor([1., 2.], float32)
+---```
 ---@param b actor.Tensor [m] or [..., m, k], of a's element type
 ---@param options? {tolerance?: number} default the larger side times the precision of the element type
 ---@return actor.Tensor x [n] or [..., n, k]
@@ -292,6 +349,9 @@ local norms = {
 }
 
 ---A norm of matrices. For norms of vectors use `t:norm`.
+---```lua
+---print(actor.tensor.new({ { 3, 0 }, { 0, 4 } }):matrix_norm())  --> 5
+---```
 ---@param kind? "fro"|"nuc"|1|2|number "fro" (the default): the root of the sum of squares; "nuc": the sum of the
 ---  singular values; 1: the greatest sum of a column's magnitudes; 2: the greatest singular value; math.huge: as 1, for
 ---  rows
@@ -306,6 +366,9 @@ end
 
 ---The condition number of matrices: the norm times the norm of the inverse. Its logarithm to base 10 is about the
 ---number of digits that solving loses.
+---```lua
+---print(actor.tensor.eye(3):cond())  --> 1
+---```
 ---@param kind? "fro"|1|2|number which norm, default 2, from the singular values: infinite for a singular matrix. With
 ---  another norm a singular matrix is an error
 ---@return number|actor.Tensor
@@ -327,6 +390,13 @@ end
 
 ---Multiplies square matrices n times with themselves. n = 0 gives the unit matrix. A negative n multiplies the inverse;
 ---a singular matrix is then an error.
+---```lua
+---print(actor.tensor.new({ { 1, 1 }, { 0, 1 } }):matrix_power(3))
+---
+---
+-----> tensor([[1., 3.],
+----->         [0., 1.]], float32)
+---```
 ---@param n integer
 ---@return actor.Tensor [..., k, k]
 function methods.matrix_power(t, n)

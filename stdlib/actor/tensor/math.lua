@@ -83,6 +83,10 @@ end
 local power = methods.pow
 
 ---Computes a ^ b, element by element; the exponents 2, 0.5 and -1 are computed as square, square root and division.
+---```lua
+---print(actor.tensor.new({ 1, 2, 3 }):pow(2))  --> tensor([1., 4., 9.], float32)
+---print(actor.tensor.new { 1, 2, 3 } ^ 2)  --> tensor([1., 4., 9.], float32)
+---```
 function methods.pow(a, b, out)
   if b == 2 then return unary(unary_codes.square, "tensor.pow", a, out) end
   if b == 0.5 then return unary(unary_codes.sqrt, "tensor.pow", a, out) end
@@ -91,6 +95,9 @@ function methods.pow(a, b, out)
 end
 
 ---Adds alpha * x to t in place, with x broadcast to t's shape.
+---```lua
+---print(actor.tensor.ones(2):axpy_(-0.5, actor.tensor.ones(2)))  --> tensor([0.5, 0.5], float32)
+---```
 ---@param alpha number
 ---@param x actor.Tensor
 ---@return actor.Tensor t
@@ -103,6 +110,9 @@ function methods.axpy_(t, alpha, x)
 end
 
 ---Limits every element to low .. high; either may be nil.
+---```lua
+---print(actor.tensor.new({ -2, 0.5, 9 }):clamp(0, 1))  --> tensor([0. , 0.5, 1. ], float32)
+---```
 ---@return actor.Tensor
 function methods.clamp(t, low, high)
   base.arg(t, "t", "tensor.clamp")
@@ -173,7 +183,8 @@ function reduce(fn, needs, whole, along, t, dim, keepdim)
   return out
 end
 
-for name, code in pairs(reductions) do
+local function reduction(name)
+  local code = reductions[name]
   local fn, needs = "tensor." .. name, needs_elements[name]
   local function along(out, t, d, keep) return api.reduce(code, out, t, d, keep) end
   local function whole(t)
@@ -184,8 +195,46 @@ for name, code in pairs(reductions) do
     end
     return methods.item(reduce(fn, false, nil, along, methods.flatten(t), 1))
   end
-  methods[name] = function(t, dim, keepdim) return reduce(fn, needs, whole, along, t, dim, keepdim) end
+  return function(t, dim, keepdim) return reduce(fn, needs, whole, along, t, dim, keepdim) end
 end
+
+---The sum of the elements along `dim`, one or several dimensions. Without `dim` it is a number, of all elements.
+---`keepdim` keeps the dimension, with size 1.
+---```lua
+---local t = actor.tensor.new { { 1, 2 }, { 3, 4 } }
+---print(t:sum(), t:sum(1))  --> 10 tensor([4., 6.], float32)
+---print(unpack(t:sum(2, true).shape))  --> 2 1
+---```
+---@type fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|number
+methods.sum = reduction("sum")
+
+---The product of the elements along `dim`; otherwise as `sum`.
+---```lua
+---print(actor.tensor.new({ 2, 3, 4 }):prod())  --> 24
+---```
+---@type fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|number
+methods.prod = reduction("prod")
+
+---The mean of the elements along `dim`; otherwise as `sum`.
+---```lua
+---print(actor.tensor.new({ { 1, 2 }, { 3, 4 } }):mean(2))  --> tensor([1.5, 3.5], float32)
+---```
+---@type fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|number
+methods.mean = reduction("mean")
+
+---The greatest element along `dim`; otherwise as `sum`. `argmax` finds its position.
+---```lua
+---print(actor.tensor.new({ 2, 9, 4 }):max())  --> 9
+---```
+---@type fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|number
+methods.max = reduction("max")
+
+---The smallest element along `dim`; otherwise as `sum`. `argmin` finds its position.
+---```lua
+---print(actor.tensor.new({ 2, 9, 4 }):min())  --> 2
+---```
+---@type fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|number
+methods.min = reduction("min")
 
 local function test_all(name, code)
   local fn = "tensor." .. name
@@ -197,9 +246,24 @@ local function test_all(name, code)
   end
 end
 
-methods.any, methods.all = test_all("any", reductions.max), test_all("all", reductions.min)
+---Whether an element along `dim` is true, or not 0: a tensor of bool. Without `dim` it is a boolean, of all elements.
+---```lua
+---print(actor.tensor.new({ 0, 3, 0 }):any())  --> true
+---```
+---@type fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|boolean
+methods.any = test_all("any", reductions.max)
+
+---Whether all elements along `dim` are true, or not 0; otherwise as `any`.
+---```lua
+---print(actor.tensor.new({ 0, 3, 0 }):all())  --> false
+---```
+---@type fun(t: actor.Tensor, dim?: integer|integer[], keepdim?: boolean): actor.Tensor|boolean
+methods.all = test_all("all", reductions.min)
 
 ---Counts the true or nonzero elements along `dim`; without `dim`, of all elements.
+---```lua
+---print(actor.tensor.new({ 0, 3, 4 }):count_nonzero())  --> 2
+---```
 ---@param dim? integer|integer[]
 ---@param keepdim? boolean
 ---@return actor.Tensor|number int64
@@ -214,11 +278,14 @@ local function arg_max(fn, smallest, t, dim, keepdim)
   return reduce(fn, true, whole, along, t, dim, keepdim)
 end
 
-local norm2 = methods.norm
+local norm2 = reduction("norm")
 
 ---The p-norm of the elements along `dim`: (sum of |x|^p)^(1/p), by default the square root of the sum of squares. For
 ---math.huge it is the largest |x|, for 0 the number of nonzero elements, in int64. Without `dim` it is a number, of all
 ---elements. Norms of whole numbers are computed in float64, with results in float32 tensors.
+---```lua
+---print(actor.tensor.new({ 3, 4 }):norm())  --> 5
+---```
 ---@param dim? integer|integer[]
 ---@param keepdim? boolean
 ---@param p? number
@@ -241,12 +308,18 @@ end
 
 ---Finds the position (from 1) of the largest element along a dimension, as a tensor of int64. Without `dim` it returns
 ---the position in the flattened tensor, as a number. The first of equal elements counts; a NaN counts as largest.
+---```lua
+---print(actor.tensor.new({ 1, 9, 3 }):argmax())  --> 2
+---```
 ---@param dim? integer
 ---@param keepdim? boolean
 ---@return actor.Tensor|number
 function methods.argmax(t, dim, keepdim) return arg_max("tensor.argmax", 0, t, dim, keepdim) end
 
 ---Finds the position of the smallest element; otherwise as `argmax`.
+---```lua
+---print(actor.tensor.new({ { 4, 2 }, { 1, 7 } }):argmin(2))  --> tensor([2, 1], int64)
+---```
 ---@return actor.Tensor|number
 function methods.argmin(t, dim, keepdim) return arg_max("tensor.argmin", 1, t, dim, keepdim) end
 
@@ -262,6 +335,14 @@ local matmul_options = { ta = "boolean?", tb = "boolean?", out = "cdata?", alpha
 ---Multiplies matrices. A vector counts as a row on the left and as a column on the right; the result lacks that
 ---dimension. Dimensions before the last two are a batch of matrices, broadcast to the other operand's batch by NumPy's
 ---rules.
+---```lua
+---local a, b = actor.tensor.new { { 1, 2 }, { 3, 4 } }, actor.tensor.eye(2)
+---print(a:matmul(b))
+---
+---
+-----> tensor([[1., 2.],
+----->         [3., 4.]], float32)
+---```
 ---@param a actor.Tensor [..., m, k] ([..., k, m] with ta)
 ---@param b actor.Tensor [..., k, n] ([..., n, k] with tb)
 ---@param options? {ta?: boolean, tb?: boolean, out?: actor.Tensor, alpha?: number, accumulate?: boolean}
@@ -294,6 +375,9 @@ end
 local same_shape = base.same_shape
 
 ---Computes the sum of the products of all elements of two tensors of equal shape.
+---```lua
+---print(actor.tensor.new({ 1, 2 }):dot(actor.tensor.new { 3, 4 }))  --> 11
+---```
 ---@param b actor.Tensor
 ---@return number
 function methods.dot(a, b)
@@ -311,6 +395,9 @@ function methods.dot(a, b)
 end
 
 ---Computes exp(x) / (sum of exp(x) along the last dimension), without overflow for finite x.
+---```lua
+---print(actor.tensor.zeros({ 1, 4 }):softmax())  --> tensor([[0.25, 0.25, 0.25, 0.25]], float32)
+---```
 ---@param out? actor.Tensor
 ---@return actor.Tensor
 function methods.softmax(t, out)
@@ -322,6 +409,9 @@ function methods.softmax(t, out)
 end
 
 ---Returns whether all elements are finite.
+---```lua
+---print(actor.tensor.new({ 1, math.huge }):is_finite())  --> false
+---```
 ---@return boolean
 function methods.is_finite(t)
   base.arg(t, "t", "tensor.is_finite")
@@ -329,6 +419,10 @@ function methods.is_finite(t)
 end
 
 ---Returns whether shapes, element types and all elements are equal (NaN is not equal to NaN).
+---```lua
+---local zeros = actor.tensor.zeros(2)
+---print(zeros:equal(zeros:clone()), zeros:equal(actor.tensor.zeros(3)))  --> true false
+---```
 ---@param b actor.Tensor
 ---@return boolean
 function methods.equal(a, b)
@@ -340,6 +434,9 @@ end
 local close_options = { rtol = "number?", atol = "number?", nan = "boolean?" }
 
 ---Returns whether shapes are equal and |a - b| <= atol + rtol * |b| for all elements.
+---```lua
+---print(actor.tensor.ones(2):allclose(actor.tensor.full({ 2 }, 1.000001)))  --> true
+---```
 ---@param b actor.Tensor
 ---@param options? {rtol?: number, atol?: number, nan?: boolean} default 1e-5 and 1e-8; `nan` makes NaN equal NaN
 ---@return boolean

@@ -26,6 +26,9 @@ local function sorted(fn, t, dim, descending, positions)
 end
 
 ---Sorts along a dimension.
+---```lua
+---print(actor.tensor.new({ 3, 1, 2 }):sort())  --> tensor([1., 2., 3.], float32)
+---```
 ---@param dim? integer default the last
 ---@param descending? boolean
 ---@return actor.Tensor a copy
@@ -34,6 +37,9 @@ function methods.sort(t, dim, descending)
 end
 
 ---The positions (from 1) that sort a dimension: t:gather(dim, t:argsort(dim)) is t:sort(dim). The sort is stable.
+---```lua
+---print(actor.tensor.new({ 3, 1, 2 }):argsort())  --> tensor([2, 3, 1], int64)
+---```
 ---@param dim? integer default the last
 ---@param descending? boolean
 ---@return actor.Tensor int64, of t's shape
@@ -43,6 +49,9 @@ end
 
 ---Finds the insertion position of values in a sorted tensor: the position of the first element that is not below the
 ---value (with `right`, above the value), or n + 1 if no such element exists. t must be sorted.
+---```lua
+---print(actor.tensor.new({ 1, 3, 5 }):searchsorted(4))  --> 3
+---```
 ---@param values actor.Tensor|number
 ---@param right? boolean
 ---@return actor.Tensor|number int64 positions from 1, of the shape of `values`
@@ -84,8 +93,10 @@ local function begins(sorted)
 end
 
 ---The distinct elements of a tensor, sorted; all NaN count as equal.
----
----     local values, counts, inverse = labels:unique { counts = true, inverse = true }
+---```lua
+---local values, counts = actor.tensor.new({ 2, 1, 2 }):unique { counts = true }
+---print(values, counts)  --> tensor([1., 2.], float32) tensor([1, 2], int64)
+---```
 ---@param options? {counts?: boolean, inverse?: boolean}
 ---@return actor.Tensor values [m]
 ---@return actor.Tensor? counts [m] int64: number of occurrences of each value in t; with `counts`

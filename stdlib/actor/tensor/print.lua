@@ -129,6 +129,9 @@ local function text_of(t, short, write, indent, width)
 end
 
 ---Writes the tensor as text, as tostring and print show it.
+---```lua
+---print(actor.tensor.arange(3):tostring())  --> tensor([0., 1., 2.], float32)
+---```
 ---@return string
 function methods.tostring(t)
   base.arg(t, "t", "tensor.tostring")

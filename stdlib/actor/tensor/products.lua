@@ -257,10 +257,17 @@ end
 ---the same letter have one index. The sum is over the letters that are not in the result. A letter that occurs twice in
 ---an operand selects its diagonal. "..." denotes dimensions without letters, which broadcast as in other operations.
 ---Operands are multiplied from left to right.
+---```lua
+---local a = actor.tensor.new { { 1, 2 }, { 3, 4 } }
+---print(actor.tensor.einsum("ij,jk->ik", a, a)) -- the product of two matrices
+---print(actor.tensor.einsum("ii", a):item()) -- without "->" the result has the letters that occur once: the trace
 ---
----     tensor.einsum("ij,jk->ik", a, b)    -- the product of two matrices
----     tensor.einsum("bij,bj->bi", a, x)   -- a batch of matrices, each times its vector
----     tensor.einsum("ii", a)              -- the trace: without "->" the result has the letters that occur once
+---
+---
+-----> tensor([[ 7., 10.],
+----->         [15., 22.]], float32)
+-----> 5
+---```
 ---@param subscripts string the letters of each operand, separated by ",", then "->" and the letters of the result
 ---@param ... actor.Tensor operands of one element type
 ---@return actor.Tensor
@@ -334,6 +341,14 @@ end
 
 ---Sums the products of elements over pairs of dimensions, one of a and one of b. The result has the other dimensions of
 ---a, then the other dimensions of b.
+---```lua
+---local a = actor.tensor.ones { 2, 3 }
+---print(actor.tensor.tensordot(a, actor.tensor.ones { 3, 4 }, 1))
+---
+---
+-----> tensor([[3., 3., 3., 3.],
+----->         [3., 3., 3., 3.]], float32)
+---```
 ---@param b actor.Tensor of a's element type
 ---@param dims? integer|integer[][] the pairs: a number n pairs the last n dimensions of a with the first n of b
 ---  (default 2); {{1, 3}, {2, 1}} pairs dimension 1 of a with 2 of b, and 3 of a with 1 of b
@@ -353,6 +368,9 @@ end
 
 ---Sums the products of elements over the last dimension of both tensors. For vectors the result is their dot product, a
 ---tensor without dimensions. If one of the tensors has no dimensions, the result is a * b.
+---```lua
+---print(actor.tensor.inner(actor.tensor.new { 1, 2 }, actor.tensor.new { 3, 4 }):item())  --> 11
+---```
 ---@param b actor.Tensor [..., n] for a [..., n]
 ---@return actor.Tensor the other dimensions of a, then the other dimensions of b
 function methods.inner(a, b)
@@ -370,6 +388,13 @@ local function any_pair(a, b, fn)
 end
 
 ---Multiplies each element of a by each element of b, both flattened. Accepts the same element types as `a * b`.
+---```lua
+---print(actor.tensor.new({ 1, 2 }):outer(actor.tensor.new { 3, 4 }))
+---
+---
+-----> tensor([[3., 4.],
+----->         [6., 8.]], float32)
+---```
 ---@param b actor.Tensor
 ---@return actor.Tensor [a.size, b.size]
 function methods.outer(a, b)
@@ -379,6 +404,13 @@ end
 
 ---Returns the Kronecker product: a block for each element of a, the element times b. The tensor with fewer dimensions
 ---gets leading dimensions of size 1. Accepts the same element types as `a * b`.
+---```lua
+---print(actor.tensor.eye(2):kron(actor.tensor.new { { 1, 2 } }))
+---
+---
+-----> tensor([[1., 2., 0., 0.],
+----->         [0., 0., 1., 2.]], float32)
+---```
 ---@param b actor.Tensor
 ---@return actor.Tensor its size in each dimension is the product of the sizes of a and b
 function methods.kron(a, b)
@@ -397,6 +429,9 @@ function methods.kron(a, b)
 end
 
 ---Returns the cross products of the vectors of size 3 in the last dimension of a and b; the other dimensions broadcast.
+---```lua
+---print(actor.tensor.new({ 1, 0, 0 }):cross(actor.tensor.new { 0, 1, 0 }))  --> tensor([0., 0., 1.], float32)
+---```
 ---@param b actor.Tensor [..., 3]
 ---@return actor.Tensor [..., 3]
 function methods.cross(a, b)

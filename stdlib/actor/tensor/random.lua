@@ -56,6 +56,11 @@ local function new_random(seed, stream, drawn, fn)
 end
 
 ---Makes a generator of random tensors, for the option `rng` of the functions that draw.
+---```lua
+---local generator = actor.tensor.random { seed = 1 }
+---local first, second = actor.tensor.normal(2, { rng = generator }), actor.tensor.normal(2, { rng = generator })
+---print(first:equal(second))  --> false
+---```
 ---@param options {seed: integer, stream?: integer, drawn?: integer} `seed` from 0, may be a 64-bit cdata; `stream`
 ---  0 .. 2^32 - 1, default 0; `drawn`: number of elements to skip, default 0
 ---@return actor.Random
@@ -124,6 +129,10 @@ local function finite(value, name, fn, low, high)
 end
 
 ---A tensor of random elements, uniform in [low, high), by default [0, 1).
+---```lua
+---local t = actor.tensor.uniform({ 100 }, { seed = 1, low = -1, high = 1 })
+---print(t:min() >= -1, t:max() < 1)  --> true true
+---```
 ---@param shape integer|integer[]
 ---@param options? actor.random.Source|{low?: number, high?: number}
 ---@return actor.Tensor
@@ -137,6 +146,9 @@ function M.uniform(shape, options)
 end
 
 ---A tensor of random elements of a normal distribution, by default with mean 0 and standard deviation 1.
+---```lua
+---print(math.abs(actor.tensor.normal({ 10000 }, { seed = 1, mean = 5 }):mean() - 5) < 0.1)  --> true
+---```
 ---@param shape integer|integer[]
 ---@param options? actor.random.Source|{mean?: number, std?: number}
 ---@return actor.Tensor
@@ -150,6 +162,9 @@ function M.normal(shape, options)
 end
 
 ---A tensor of random elements of an exponential distribution.
+---```lua
+---print(actor.tensor.exponential({ 100 }, { seed = 1, mean = 2 }):min() >= 0)  --> true
+---```
 ---@param shape integer|integer[]
 ---@param options? actor.random.Source|{mean?: number} `mean` default 1
 ---@return actor.Tensor
@@ -162,6 +177,9 @@ function M.exponential(shape, options)
 end
 
 ---A tensor of random elements of a gamma distribution with mean alpha * scale and variance alpha * scale^2.
+---```lua
+---print(actor.tensor.gamma({ 100 }, 2, { seed = 1 }):min() > 0)  --> true
+---```
 ---@param shape integer|integer[]
 ---@param alpha number the shape parameter, above 0
 ---@param options? actor.random.Source|{scale?: number} `scale` default 1
@@ -177,6 +195,9 @@ function M.gamma(shape, alpha, options)
 end
 
 ---A tensor of random whole numbers of a Poisson distribution.
+---```lua
+---print(actor.tensor.poisson({ 3 }, 4, { seed = 1 }).dtype)  --> int64
+---```
 ---@param shape integer|integer[]
 ---@param mean number 0 .. 1e9
 ---@param options? actor.random.Source `dtype` default "int64", as NumPy's
@@ -189,6 +210,10 @@ function M.poisson(shape, mean, options)
 end
 
 ---A tensor of ones, each with probability p, and zeros.
+---```lua
+---local mask = actor.tensor.bernoulli({ 1000 }, 0.3, { seed = 1, dtype = "bool" })
+---print(math.abs(mask:sum() - 300) < 60)  --> true
+---```
 ---@param shape integer|integer[]
 ---@param p number 0 .. 1
 ---@param options? actor.random.Source `dtype` any, default "float32", as PyTorch's, for products; "bool" makes a mask
@@ -201,6 +226,10 @@ function M.bernoulli(shape, p, options)
 end
 
 ---A tensor of random whole numbers from `low` to `high`, all equally likely.
+---```lua
+---local dice = actor.tensor.integers({ 100 }, 1, 6, { seed = 1 })
+---print(dice:min(), dice:max())  --> 1 6
+---```
 ---@param shape integer|integer[]
 ---@param low integer
 ---@param high integer at least `low`; both from -2^52 to 2^52
@@ -249,6 +278,9 @@ local function permuted(population, options, fn)
 end
 
 ---Puts 1 .. n, or the rows of a tensor, in random order.
+---```lua
+---print(actor.tensor.permutation(5, { seed = 1 }):sort())  --> tensor([1, 2, 3, 4, 5], int64)
+---```
 ---@param population integer|actor.Tensor
 ---@param options? actor.random.Source `dtype` of positions, default "int64"
 ---@return actor.Tensor [n] or a copy of the rows
@@ -257,6 +289,11 @@ function M.permutation(population, options)
 end
 
 ---Puts the rows of a tensor in random order, in place.
+---```lua
+---print(actor.tensor.shuffle(actor.tensor.arange(5), { seed = 1 }):sort())
+-----> tensor([0., 1., 2., 3., 4.], float32)
+---
+---```
 ---@param t actor.Tensor
 ---@param options? actor.random.Source without `dtype`
 ---@return actor.Tensor t
@@ -287,6 +324,9 @@ local function weights_of(weights, n, fn)
 end
 
 ---Draws positions of 1 .. n, or rows of a tensor.
+---```lua
+---print(actor.tensor.choice(10, 3, { seed = 1 }).size)  --> 3
+---```
 ---@param population integer|actor.Tensor n, or the tensor
 ---@param count integer how many
 ---@param options? actor.random.Source|{replace?: boolean, weights?: actor.Tensor|number[]}

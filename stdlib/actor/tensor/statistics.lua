@@ -26,6 +26,9 @@ local function variance(fn, t, dim, keepdim, ddof)
 end
 
 ---The variance: the mean squared difference of the elements from their mean.
+---```lua
+---print(actor.tensor.new({ 1, 2, 3, 4 }):var())  --> 1.25
+---```
 ---@param dim? integer|integer[]
 ---@param keepdim? boolean
 ---@param ddof? number the divisor of the sum of squares is the number of elements minus ddof, at least 0; default
@@ -34,6 +37,9 @@ end
 function methods.var(t, dim, keepdim, ddof) return variance("tensor.var", t, dim, keepdim, ddof) end
 
 ---The standard deviation, the square root of the variance.
+---```lua
+---print(("%.3f"):format(actor.tensor.new({ 1, 2, 3, 4 }):std()))  --> 1.118
+---```
 ---@param dim? integer|integer[]
 ---@param keepdim? boolean
 ---@param ddof? number as for `var`
@@ -59,6 +65,9 @@ local function quantile(fn, t, q, dim, keepdim)
 end
 
 ---The quantile q, linearly interpolated between elements. NaN where an element is NaN.
+---```lua
+---print(actor.tensor.new({ 1, 2, 3, 4 }):quantile(0.5))  --> 2.5
+---```
 ---@param q number 0 .. 1
 ---@param dim? integer|integer[]
 ---@param keepdim? boolean
@@ -69,6 +78,9 @@ function methods.quantile(t, q, dim, keepdim)
 end
 
 ---The median: the middle element, or the mean of the two middle elements. NaN where an element is NaN.
+---```lua
+---print(actor.tensor.new({ { 3, 1, 2 }, { 9, 7, 8 } }):median(2))  --> tensor([2., 8.], float32)
+---```
 ---@param dim? integer|integer[]
 ---@param keepdim? boolean
 ---@return actor.Tensor|number
@@ -83,16 +95,25 @@ local function running(fn, product, t, dim)
 end
 
 ---Running sums along a dimension; int64 for whole numbers.
+---```lua
+---print(actor.tensor.new({ 1, 2, 3 }):cumsum())  --> tensor([1., 3., 6.], float32)
+---```
 ---@param dim? integer without it, the elements count as one row
 ---@return actor.Tensor
 function methods.cumsum(t, dim) return running("tensor.cumsum", 0, t, dim) end
 
 ---Running products along a dimension; int64 for whole numbers.
+---```lua
+---print(actor.tensor.new({ 1, 2, 3 }):cumprod())  --> tensor([1., 2., 6.], float32)
+---```
 ---@param dim? integer without it, the elements count as one row
 ---@return actor.Tensor
 function methods.cumprod(t, dim) return running("tensor.cumprod", 1, t, dim) end
 
 ---The difference of each element along a dimension and the previous element.
+---```lua
+---print(actor.tensor.new({ 1, 4, 9 }):diff())  --> tensor([3., 5.], float32)
+---```
 ---@param dim? integer default the last
 ---@param order? integer how often; default 1
 ---@return actor.Tensor with `order` positions fewer in that dimension
@@ -114,6 +135,9 @@ function methods.diff(t, dim, order)
 end
 
 ---Counts the occurrences of each whole number 1, 2, ... in a tensor, or with `weights` sums their weights.
+---```lua
+---print(actor.tensor.new({ 1, 2, 2 }):bincount())  --> tensor([1, 2], int64)
+---```
 ---@param options? {least?: integer, weights?: actor.Tensor} `least`: minimum number of elements of the result
 ---@return actor.Tensor [n] int64, or of the element type of the weights; n is the greatest number of t
 function methods.bincount(t, options)
@@ -150,6 +174,10 @@ local histogram_options = { low = "number?", high = "number?", weights = "cdata?
 
 ---Counts the elements in each of `bins` intervals of equal length from `low` to `high`. The last interval includes its
 ---upper end. Elements outside and NaN are not counted.
+---```lua
+---local counts, edges = actor.tensor.new({ 1, 2, 2, 9 }):histogram(2)
+---print(counts)  --> tensor([3, 1], int64)
+---```
 ---@param bins integer|actor.Tensor number of intervals, or their rising edges [bins + 1]
 ---@param options? {low?: number, high?: number, weights?: actor.Tensor} default the least and greatest element
 ---@return actor.Tensor counts [bins] int64, or the sums of the weights

@@ -60,6 +60,9 @@ end
 
 ---A view of every `step`-th position from `from` to `to` of a dimension, both included. Negative positions count from
 ---the end. An empty range (to = from - 1) gives a view with 0 elements there.
+---```lua
+---print(actor.tensor.arange(6):slice(1, 2, 6, 2))  --> tensor([1., 3., 5.], float32)
+---```
 ---@param dim integer
 ---@param from? integer default 1
 ---@param to? integer default the last
@@ -77,6 +80,9 @@ function methods.slice(t, dim, from, to, step)
 end
 
 ---A view of `length` positions of a dimension, starting at `start`.
+---```lua
+---print(actor.tensor.arange(6):narrow(1, 2, 3))  --> tensor([1., 2., 3.], float32)
+---```
 ---@param dim integer
 ---@param start integer
 ---@param length integer
@@ -94,6 +100,9 @@ function methods.narrow(t, dim, start, length)
 end
 
 ---A view of position `i` of a dimension, without that dimension.
+---```lua
+---print(actor.tensor.new({ { 1, 2 }, { 3, 4 } }):select(1, 2))  --> tensor([3., 4.], float32)
+---```
 ---@param dim integer
 ---@param i integer
 ---@return actor.Tensor view
@@ -154,6 +163,9 @@ local function offset_of(t, fn, i, j, ...)
 end
 
 ---Returns one element: a number, a boolean for bool, an int64_t of LuaJIT for an int64 beyond 2^53.
+---```lua
+---print(actor.tensor.new({ { 1, 2 }, { 3, 4 } }):get(2, 1))  --> 3
+---```
 ---@param i? integer position in the first dimension, from 1
 ---@param j? integer and so on, one for each dimension
 ---@return number|boolean|ffi.cdata*
@@ -164,6 +176,15 @@ function methods.get(t, i, j, ...)
 end
 
 ---Sets one element: t:set(i, j, value).
+---```lua
+---local t = actor.tensor.zeros { 2, 2 }
+---t:set(2, 1, 7)
+---print(t)
+---
+---
+-----> tensor([[0., 0.],
+----->         [7., 0.]], float32)
+---```
 ---@param ... number the positions, then the value: a boolean in a tensor of bool, else a number
 function methods.set(t, i, j, value, ...)
   base.arg(t, "t", "tensor.set")
@@ -220,6 +241,11 @@ end
 
 ---Iterates over the first dimension: for i, row in t:iter() do. A row is a view; for a tensor of one dimension, a
 ---number.
+---```lua
+---local sum = 0
+---for x in actor.tensor.new({ { 1, 2 }, { 3, 4 } }):iter() do sum = sum + x end
+---print(sum)  --> 3
+---```
 ---@return fun(t: actor.Tensor, i: integer): integer?, actor.Tensor|number
 function methods.iter(t)
   base.arg(t, "t", "tensor.iter")
@@ -231,6 +257,9 @@ function methods.iter(t)
 end
 
 ---Returns whether the elements are in row-major order without gaps.
+---```lua
+---print(actor.tensor.zeros({ 2, 3 }):transpose():is_contiguous())  --> false
+---```
 ---@return boolean
 function methods.is_contiguous(t)
   base.arg(t, "t", "tensor.is_contiguous")
@@ -277,6 +306,13 @@ end
 
 ---A view of the same elements in another shape: t:view(2, -1). One size may be -1 and is computed. Raises when the
 ---tensor is not contiguous.
+---```lua
+---print(actor.tensor.arange(6):view(2, 3))
+---
+---
+-----> tensor([[0., 1., 2.],
+----->         [3., 4., 5.]], float32)
+---```
 ---@param ... integer|integer[] sizes, or one table of sizes
 ---@return actor.Tensor view
 function methods.view(t, ...)
@@ -289,6 +325,13 @@ function methods.view(t, ...)
 end
 
 ---The same elements in another shape: a view when the tensor is contiguous, else a copy.
+---```lua
+---print(actor.tensor.arange(6):reshape(-1, 3))
+---
+---
+-----> tensor([[0., 1., 2.],
+----->         [3., 4., 5.]], float32)
+---```
 ---@param ... integer|integer[]
 ---@return actor.Tensor
 function methods.reshape(t, ...)
@@ -298,10 +341,20 @@ function methods.reshape(t, ...)
 end
 
 ---All elements in one dimension: a view when the tensor is contiguous, else a copy.
+---```lua
+---print(actor.tensor.ones({ 2, 2 }):flatten())  --> tensor([1., 1., 1., 1.], float32)
+---```
 ---@return actor.Tensor
 function methods.flatten(t) return methods.reshape(t, -1) end
 
 ---A view with two dimensions swapped, by default the last two.
+---```lua
+---print(actor.tensor.new({ { 1, 2 }, { 3, 4 } }):transpose())
+---
+---
+-----> tensor([[1., 3.],
+----->         [2., 4.]], float32)
+---```
 ---@param dim1? integer
 ---@param dim2? integer
 ---@return actor.Tensor view
@@ -315,6 +368,9 @@ function methods.transpose(t, dim1, dim2)
 end
 
 ---A view with the dimensions in another order: t:permute(3, 1, 2) has t's third dimension first.
+---```lua
+---print(unpack(actor.tensor.zeros({ 2, 3, 4 }):permute(3, 1, 2).shape))  --> 4 2 3
+---```
 ---@param ... integer|integer[] all dimensions, or one table of all dimensions
 ---@return actor.Tensor view
 function methods.permute(t, first, ...)
@@ -335,6 +391,13 @@ end
 
 ---A view broadcast to a shape by NumPy's rules: where t has size 1, or no dimension, all positions are one element. To
 ---write, write into a copy, t:broadcast_to(shape):clone().
+---```lua
+---print(actor.tensor.new({ 1, 2 }):broadcast_to { 2, 2 })
+---
+---
+-----> tensor([[1., 2.],
+----->         [1., 2.]], float32)
+---```
 ---@param shape integer|integer[]
 ---@return actor.Tensor view
 function methods.broadcast_to(t, shape)
@@ -355,6 +418,9 @@ end
 
 ---For a matrix a view of its diagonal, the elements t[i][i + k]. For a vector a new matrix with the vector as its
 ---diagonal.
+---```lua
+---print(actor.tensor.new({ { 1, 2 }, { 3, 4 } }):diag())  --> tensor([1., 4.], float32)
+---```
 ---@param k? integer default 0; above 0 right of the main diagonal, below 0 under the main diagonal
 ---@return actor.Tensor
 function methods.diag(t, k)
@@ -378,6 +444,9 @@ function methods.diag(t, k)
 end
 
 ---A view with a new dimension of size 1 before `dim` (at the end: ndim + 1 or -1).
+---```lua
+---print(unpack(actor.tensor.zeros(3):unsqueeze(1).shape))  --> 1 3
+---```
 ---@param dim integer
 ---@return actor.Tensor view
 function methods.unsqueeze(t, dim)
@@ -397,6 +466,9 @@ function methods.unsqueeze(t, dim)
 end
 
 ---A view without dimension `dim`, whose size must be 1; without `dim`, a view without all dimensions of size 1.
+---```lua
+---print(unpack(actor.tensor.zeros({ 1, 3 }):squeeze().shape))  --> 3
+---```
 ---@param dim? integer
 ---@return actor.Tensor view
 function methods.squeeze(t, dim)

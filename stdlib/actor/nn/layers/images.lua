@@ -69,6 +69,10 @@ local conv_options = {
   bias = "boolean?", l1 = "number?", l2 = "number?", name = "string?",
 }
 
+---```lua
+---local node = actor.nn.input({ 28, 28, 1 }):conv2d { 5, 5, 1, 32, act = "relu" }
+---print(unpack(node.shape))  --> 28 28 32
+---```
 ---@param shape integer[]
 ---@param options table
 ---@return actor.nn.Conv2d

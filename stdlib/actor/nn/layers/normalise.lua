@@ -40,10 +40,16 @@ end
 
 ---The normalisation of the Actor system's experiment. Running statistics normalise in training too, where they count as
 ---constants: mean = decay * mean + (1 - decay) * mean of the batch, and the same for the variance.
+---```lua
+---print(unpack(actor.nn.input({ 28, 28, 1 }):normalisation({ decay = 0.9 }).shape))  --> 28 28 1
+---```
 M.normalisation = make("normalisation", false, 0.99, 1e-8)
 
 ---Batch normalisation: in training a batch is normalised by its own mean and variance, later by the running mean and
 ---variance. Source: Ioffe, Szegedy, Batch normalization, ICML 2015.
+---```lua
+---print(unpack(actor.nn.input({ 16 }):linear(8):batch_norm({}).shape))  --> 8
+---```
 M.batch_norm = make("batch_norm", true, 0.9, 1e-5)
 
 -- Points the C value to its tensors. The layer holds references to these tensors.
@@ -101,6 +107,9 @@ local dropout_options = { seed = "number?", name = "string?" }
 ---Dropout: in training a share `rate` of the elements becomes 0 and the others are divided by 1 - rate. The dropped
 ---elements depend on the network's seed and on the number of batches so far, `state.batches`. Source: Srivastava et
 ---al., Dropout, JMLR 2014.
+---```lua
+---print(unpack(actor.nn.input({ 16 }):dropout(0.1).shape))  --> 16
+---```
 ---@param shape integer[]
 ---@param rate number 0 <= rate < 1
 ---@param options? {seed?: integer}

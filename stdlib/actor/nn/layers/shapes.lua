@@ -21,6 +21,9 @@ end
 local Flatten = class("layer:", "state", "weights")
 
 ---Makes a layer that reshapes each sample into a vector. The result shares the memory of a contiguous input.
+---```lua
+---print(unpack(actor.nn.input({ 28, 28, 1 }):flatten().shape))  --> 784
+---```
 ---@param shape integer[]
 ---@return actor.nn.Flatten
 function M.flatten(shape)
@@ -44,6 +47,9 @@ local embedding_options = { init = "string|number|function?", l1 = "number?", l2
 
 ---Makes a layer that replaces each position (an integer of 1 .. `count`) by the weights of this position, a vector of
 ---`width` numbers.
+---```lua
+---print(unpack(actor.nn.input({ 5 }):embedding(1000, 16).shape))  --> 5 16
+---```
 ---@param shape integer[] the shape of a sample of positions, {} for one position
 ---@param count integer
 ---@param width integer

@@ -2,145 +2,14 @@
 --- comments of the embedded standard library, so an editor and these commands show the same text.
 local check = require("actor.check")
 local core = require("actor.c.core")
+local docstrings = require("actor.help.docstrings")
 local flags = require("actor.flags")
 local util = require("actor.util")
 
 ---@class actor.help
 local M = {}
 
----@class actor.help.Entry
----@field module string "actor.mapreduce.files"
----@field name string "load"; for the comment at a file's head, the name of the module
----@field owner? string the object of a method or field: "dataset"
----@field title string "mapreduce.files.load(url, options)"
----@field text string[] the docstring's lines; empty for an alias
----@field head? boolean a comment at a file's head
----@field class? string the class of a field: "actor.param.Run"
----@field type? string the class or alias that the entry describes: "actor.param.StopContext"
----@field base? string the class that a class extends
----@field related? string[] titles of other entries with the name of a module
----@field shown? string a field's name, with a question mark where it may be nil
----@field inner? boolean a field, or a function that scripts cannot call by this name
----@field target? {module: string, name: string} the target of an alias
----@field line? integer the line that defines a function
----@field returns? string the type that a function's line declares for its result
-
--- Parses the name that a line of code defines: owner, separator, name, arguments.
-local function definition(line)
-  local owner, sign, name, arguments = line:match("^%s*function ([%w_]+)([.:])([%w_]+)(%b())")
-  if owner then return owner, sign, name, arguments end
-  owner, name = line:match("^%s*([%w_]+)%.([%w_]+) =")
-  if owner then return owner, ".", name, line:match("%-%-%-@type fun(%b())") or line:match("= function(%b())") or "" end
-  name, arguments = line:match("^%s*local function ([%w_]+)(%b())")
-  if name then return "M", ".", name, arguments end
-  if line:find("^return function") then return "M", "", "", line:match("%b()") end
-end
-
-local objects = {} -- the classes of scripts' objects, in lower case: those with check.class or check.strict
-
 local function short(module) return (module:gsub("^actor%.", "")) end
-
--- Reads a file's text line by line and appends the documented names to `entries`.
-local Reader = {}
-Reader.__index = Reader
-
-function Reader:add(fields)
-  fields.module = self.module
-  self.entries[#self.entries + 1] = fields
-end
-
--- Adds a class, and the lines `---@field name type text` as entries of its fields.
-function Reader:class(block)
-  local last = block.class:match("([%w_]+)$")
-  local owner, about, base = last:lower(), {}, nil
-  local text = about -- of the class, then of the newest field
-  for _, line in ipairs(block) do
-    local name, optional, rest = line:match("^@field ([%w_]+)(%??)%s+(.*)$")
-    local after = line:match("^@class [%w_.]+(.*)$")
-    if name and rest ~= self.module .. "." .. name then
-      text = { rest }
-      self:add { name = name, owner = owner, title = owner .. "." .. name, text = text, inner = true,
-        class = block.class, shown = name .. optional }
-    elseif after then
-      base = after:match("^%s*:%s*([%w_.]+)")
-      about[#about + 1] = after:gsub("^%s*:%s*[%w_.]+", ""):match("%S.*")
-    elseif not line:find("^@") then
-      text[#text + 1] = line
-    end
-  end
-  if block.class == self.module then return end -- the file's head describes it
-  self:add { name = last, title = block.class, text = about, type = block.class, base = base, inner = true }
-end
-
--- Adds the entry of a docstring, for the name that the line after it defines.
-function Reader:defined(block, line)
-  local flat, nested = line:gsub("^([%w ]-)M%.([%w_]+%.)", "%1%2") -- M.npy.load
-  flat = flat:gsub("^function [%w_]+%.(%u)", "function %1") -- datasets.Dataset:iterate
-  local owner, sign, name, arguments = definition(flat)
-  if not owner then return end
-  local method = owner ~= "M" and owner ~= "methods"
-  local shown = method and owner:lower() or short(self.module)
-  if nested > 0 then shown = short(self.module) .. "." .. shown end
-  if method and arguments:find("^%(self") then sign = ":" end
-  self:add {
-    name = name ~= "" and name or self.module:match("[^.]+$"), owner = owner ~= "M" and owner:lower() or nil,
-    title = shown .. sign .. name .. arguments, text = block, inner = line:find("^%s*local ") ~= nil, line = self.number,
-    returns = line:match("%-%-%-@type fun%b():%s*([%w_.?|]+)"),
-  }
-end
-
--- Adds an alias for each name of a line `M.load, M.words = files.load, natives.words`. The targets have the docstrings.
-function Reader:aliases(line)
-  local left, right = line:match("^([%w_., ]+) = (.+)$")
-  if not left or not left:find("%.") then return end
-  right = right:gsub('require%("([%w_.]+)"%)%.', function(module)
-    self.required[module:gsub("%.", "_")] = module
-    return module:gsub("%.", "_") .. "."
-  end)
-  local targets = {}
-  for word in right:gmatch("[^, ]+") do targets[#targets + 1] = word end
-  local i = 0
-  for owner, name in left:gmatch("([%w_]+)%.([%w_]+)") do
-    i = i + 1
-    local from, target = (targets[i] or ""):match("^([%w_]+)%.([%w_]+)$")
-    if target and (self.required[from] or target ~= name) then
-      self:add { name = name, owner = owner ~= "M" and owner:lower() or nil, title = short(self.module) .. "." .. name,
-        text = {}, target = { module = self.required[from] or self.module, name = target } }
-    end
-  end
-end
-
--- Reads the next line: collects a comment's lines in `block`, and adds the entries of the code line after it.
-function Reader:line(line)
-  local comment = line:match("^%s*%-%-%-(.*)$")
-  if comment then
-    local class = comment:match("^@class ([%w_.]+)")
-    if class then self.block.class = class end
-    local alias, values = comment:match("^@alias ([%w_.]+)%s*(.*)$")
-    if alias then
-      self:add { name = alias:match("[%w_]+$"), title = alias, text = { values }, type = alias, inner = true }
-      return
-    end
-    self.block[#self.block + 1] = (comment:gsub("^ ", ""))
-    return
-  end
-  local block = self.block
-  self.block = {}
-  local object = line:match("^local (%u%w*) = check%.class") or line:match("setmetatable%((%u%w*), check%.strict")
-  if object then objects[object:lower()] = true end
-  local variable, module = line:match('^local ([%w_]+) = require%("(actor[%w_.]*)"%)')
-  if variable then self.required[variable] = module end
-  if self.head then
-    self.head = false
-    if #block > 0 then self:add { name = self.module:match("[^.]+$"), title = short(self.module), text = block, head = true } end
-  elseif block.class then
-    self:class(block)
-  elseif #block > 0 then
-    self:defined(block, line)
-  else
-    self:aliases(line)
-  end
-end
 
 local all
 
@@ -150,15 +19,15 @@ local function entries()
   all = {}
   for module in util.pairs(core.library()) do
     if module:find("^actor") then
-      local reader = setmetatable({ entries = all, module = module, block = {}, required = {}, head = true, number = 0 }, Reader)
-      for line in (core.library_text(module) .. "\n"):gmatch("(.-)\n") do
-        reader.number = reader.number + 1
-        reader:line(line)
-      end
+      docstrings.read(module, core.library_text(module), all)
     end
   end
   return all
 end
+
+---Lists all entries of the library.
+---@return actor.help.Entry[]
+function M.all() return util.joined(entries()) end
 
 local function within(module, path)
   return module == path or module:sub(1, #path + 1) == path .. "."
@@ -195,15 +64,20 @@ local function types_of(name)
   return found
 end
 
--- The module's head alone, with the titles of the other entries, if one of them is the head of a module of scripts.
+-- If an entry is the head of a module of scripts: the head, with the titles of the other entries, and the function that
+-- the module is. Otherwise all entries.
 local function of_module(found, name)
   for _, entry in ipairs(found) do
     if entry.head and entry.module == "actor." .. name then
-      local related = {}
+      local related, itself = {}, nil
       for _, other in ipairs(found) do
-        if other ~= entry and not other.class and not other.type then related[#related + 1] = other.title:match("^[^(]+") end
+        if other ~= entry and other.module == entry.module and not other.type and not other.class then
+          itself = other
+        elseif other ~= entry and not other.class and not other.type then
+          related[#related + 1] = other.title:match("^[^(]+")
+        end
       end
-      return { setmetatable({ related = related }, { __index = entry }) }
+      return { setmetatable({ related = related }, { __index = entry }), itself }
     end
   end
   return found
@@ -230,8 +104,10 @@ end
 
 local of_options = { options = true, run = true, train = true } -- parameters that are tables of options
 
--- The entries of a class's fields, then those of the classes that it extends.
-local function fields_of(class)
+---Lists the entries of a class's fields, then those of the classes that it extends.
+---@param class string "actor.param.Run"
+---@return actor.help.Entry[]
+function M.fields(class)
   local fields, seen = {}, {}
   while class do
     local base
@@ -248,7 +124,7 @@ local function fields_of(class)
 end
 
 local function add_fields(lines, class, indent)
-  for _, entry in ipairs(fields_of(class)) do
+  for _, entry in ipairs(M.fields(class)) do
     lines[#lines + 1] = indent .. entry.shown .. " " .. table.concat(entry.text, " ")
   end
 end
@@ -277,6 +153,10 @@ function M.text(entry)
     local methods = methods_of(entry.name:lower())
     if #methods > 0 then lines[#lines + 1] = "  " .. flags.wrapped(table.concat(methods, " "), 97, 2) end
   end
+  for _, example in ipairs(entry.examples or {}) do
+    lines[#lines + 1] = example.nodes and ("  example, with %d nodes:"):format(example.nodes) or "  example:"
+    for line in (example.code .. "\n"):gmatch("(.-)\n") do lines[#lines + 1] = "      " .. line end
+  end
   return table.concat(lines, "\n")
 end
 
@@ -291,13 +171,29 @@ function M.types(entry)
   return util.sorted_keys(found)
 end
 
+-- Stands for a C module that only a cluster's nodes have, while a module is loaded outside of a node.
+local absent = setmetatable({}, { __index = function() return function() end end })
+
+-- The value of a module; nil if the module cannot be loaded here. Outside of a node a module may lack C modules.
+local function value_of(module)
+  local replaced = {}
+  for name in core.library_text(module):gmatch('require%("(actor%.c%.[%w_]+)"%)') do
+    if not package.preload[name] and not package.loaded[name] then
+      package.loaded[name] = absent
+      replaced[#replaced + 1] = name
+    end
+  end
+  local loaded, value = pcall(require, module)
+  for _, name in ipairs(replaced) do package.loaded[name] = nil end
+  return loaded and type(value) == "table" and value or nil
+end
+
 ---Lists the names that a module offers: its functions, "param.get", then the methods of its objects, "dataset:map".
 ---@param module string "actor.param"
 ---@return string[]
 function M.contents(module)
   local found = {}
-  local loaded, value = pcall(require, module)
-  for name, member in pairs(loaded and type(value) == "table" and value or {}) do
+  for name, member in pairs(value_of(module) or {}) do
     if type(member) == "function" then found[short(module) .. "." .. name] = true end
   end
   for _, entry in ipairs(entries()) do
@@ -305,11 +201,58 @@ function M.contents(module)
       -- no name of its own
     elseif entry.module == module and not entry.owner then
       found[entry.title:match("^[%w_.]+")] = true
-    elseif objects[entry.owner] and module ~= "actor" and within(entry.module, module) then
+    elseif docstrings.objects[entry.owner] and module ~= "actor" and within(entry.module, module) then
       found[entry.owner .. ":" .. entry.name] = true
     end
   end
   return util.sorted_keys(found)
+end
+
+---@class actor.help.Listed
+---@field name string "param.run", "dataset:map"
+---@field title string "param.run(run)"
+---@field entry actor.help.Entry
+
+-- The entry that describes a name: with an example if there is one, otherwise the first.
+local function described(name)
+  local found = M.find(name)
+  for _, entry in ipairs(found) do
+    if #entry.examples > 0 then return entry end
+  end
+  return found[1]
+end
+
+---Lists the functions and methods of a module that have an example, and its one-line functions, as scripts call them,
+---each once: from `contents`, from the module's tables ("param.merge.mean"), and the layers of chains ("node:conv2d").
+---@param module string "actor.param"
+---@return actor.help.Listed[]
+function M.listing(module)
+  local listed, seen = {}, {}
+  local function add(name, title, entry)
+    local key = entry and not entry.head and entry.module .. ":" .. entry.line
+    if not key or seen[key] or not (entry.class or #entry.examples > 0) then return end
+    seen[key] = true
+    listed[#listed + 1] = { name = name, title = title or entry.title, entry = entry }
+  end
+  for _, name in ipairs(M.contents(module)) do
+    local entry = described(name)
+    add(name, entry and not entry.title:find(":", 1, true) and name .. (entry.title:match("%b()$") or ""), entry)
+  end
+  for key, member in util.pairs(value_of(module) or {}) do
+    for name, inner in util.pairs(type(member) == "table" and member or {}) do
+      local full = ("%s.%s.%s"):format(short(module), key, name)
+      local entry = type(inner) == "function" and described(full)
+      if entry and #entry.examples > 0 then add(full, full .. (entry.title:match("%b()$") or ""), entry) end
+    end
+  end
+  for _, entry in ipairs(entries()) do
+    if module ~= "actor" and within(entry.module, module) and #entry.examples > 0 then
+      local arguments = entry.title:match("%b()$")
+      local of_chain = arguments and arguments:match("^%(s[eh][la][fp]e?,? ?(.*)$") -- (self, ...) or (shape, ...)
+      if of_chain then add("node:" .. entry.name, "node:" .. entry.name .. "(" .. of_chain, entry) end
+    end
+  end
+  return listed
 end
 
 ---Lists all documented names, without their modules, for suggestions.
@@ -320,6 +263,8 @@ function M.names()
   return names
 end
 
+local function is_function(entry) return not (entry.class or entry.type or entry.target or entry.head) end
+
 ---Finds the entry of a function of the library.
 ---@param fn function
 ---@return actor.help.Entry?
@@ -328,7 +273,7 @@ function M.of_function(fn)
   local module = info.source:match("^@stdlib/(.*)%.lua$")
   module = module and module:gsub("/init$", ""):gsub("/", ".")
   for _, entry in ipairs(module and entries() or {}) do
-    if entry.module == module and entry.line == info.linedefined then return entry end
+    if entry.module == module and is_function(entry) and entry.line == info.linedefined then return entry end
   end
 end
 
@@ -338,7 +283,7 @@ end
 ---@return actor.help.Entry?
 function M.member(class, name)
   for _, entry in ipairs(entries()) do
-    if entry.owner == class and entry.name == name and entry.line then return entry end
+    if entry.owner == class and entry.name == name and is_function(entry) then return entry end
   end
 end
 
@@ -348,7 +293,7 @@ end
 function M.members(class)
   local found = {}
   for _, entry in ipairs(entries()) do
-    if entry.owner == class and entry.line then found[entry.name] = true end
+    if entry.owner == class and is_function(entry) then found[entry.name] = true end
   end
   return util.sorted_keys(found)
 end
