@@ -180,6 +180,7 @@ end
 local function libraries()
   library("libcurl", "libcurl.so.4", "libcurl4", "files from http://, https:// and s3://")
   library("librsvg", "librsvg-2.so.2", "librsvg2-2", "plots as PNG")
+  library("md4c", "libmd4c-html.so.0", "libmd4c-html0", "the pages of `actorhost help --html`")
   library("libedit", "libedit.so.2", "libedit2", "line editing in actorhost repl")
   library("libmicrohttpd", "libmicrohttpd.so.12", "libmicrohttpd12", "--dashboard and --metrics")
 end

@@ -1,24 +1,31 @@
--- actorhost help [TOPIC|NAME]: docstrings of the standard library, flags, variables, subcommands; manual pages and
--- completion scripts.
+-- actorhost help [NAME|WORDS]: docstrings of the standard library, flags, variables, subcommands, guides; the reference
+-- as pages, manual pages and completion scripts.
 local actor = require("actor")
 local barrier = require("actor.barrier")
 local command = require("actor.c.command")
 local completion = require("actor.completion")
 local core = require("actor.c.core")
+local files = require("actor.c.files")
 local flags = require("actor.flags")
+local guides = require("actor.help.guides")
 local help = require("actor.help")
 local manual = require("actor.manual")
+local reference = require("actor.help.reference")
+local search = require("actor.help.search")
 local spelling = require("actor.c.names")
 
 -- Beside these, --FLAG is the name of a subcommand's flag.
 ---@type actor.flags.Flag[]
 local list = {
+  { name = "html", value = "DIR", help = "write the reference and the guides as pages: DIR/index.html" },
   { name = "man", value = "COMMAND", help = "print the manual page of a subcommand; run: of the program" },
   { name = "completion", value = table.concat(completion.shells, "|"), help = "print the completion script of a shell" },
   { name = "help", short = "h", help = "this" },
 }
 
-local usage = "usage: actorhost help [TOPIC|NAME]    param.run, dataset:map, barrier.pssp, param.Run, --barrier, ACTORHOST_ISA, mapreduce, sim"
+local usage = [[
+usage: actorhost help [NAME|WORDS]    param.run, dataset:map, barrier.pssp, param.Run, --barrier, ACTORHOST_ISA, sim,
+                                      or words such as: read a csv file]]
 
 -- The subcommands; the C++ subcommands first.
 local function commands()
@@ -71,6 +78,8 @@ local function overview()
   print(usage)
   print(("\nsubcommands: %s\nmodules of the standard library, actor.NAME:"):format(table.concat(commands(), ", ")))
   for _, topic in ipairs(help.topics()) do print(("  %-12s %s"):format(topic.name, topic.summary)) end
+  print("guides:")
+  for _, guide in ipairs(guides.present()) do print(("  %-20s %s"):format(guide.name, guide.about)) end
 end
 
 -- Prints a flag or a variable from each page that has it.
@@ -95,9 +104,77 @@ end
 local function of_rule(name)
   for _, rule in ipairs(barrier.list()) do
     if name:match("^barrier[.:](.*)$") == rule.name then
-      print(("%s\n  %s\n  passes when %s\n  %s\n"):format(rule.usage, rule.summary, rule.definition, rule.paper))
+      print(("%s\n  %s\n  passes when %s\n  %s\n  example: --barrier %s\n"):format(rule.usage, rule.summary,
+        rule.definition, rule.paper, rule.example))
     end
   end
+end
+
+-- Prints the docstrings of a name; returns whether there are any.
+local function of_docstrings(name)
+  local found = help.find(name)
+  for i, entry in ipairs(found) do
+    print((i > 1 and "\n" or "") .. help.text(entry))
+    if entry.head and not entry.title:find(".", 1, true) and #help.contents(entry.module) > 0 then
+      print("\n  " .. flags.wrapped(table.concat(help.contents(entry.module), " "), 97, 2))
+      for _, type in ipairs(help.types(entry)) do
+        for _, class in ipairs(help.find(type)) do print("\n" .. help.text(class)) end
+      end
+      if entry.related and #entry.related > 0 then
+        print("\nalso: " .. flags.wrapped(table.concat(entry.related, ", "), 94, 6))
+      end
+    end
+  end
+  return #found > 0
+end
+
+-- Prints a guide by its name; returns whether there is one.
+local function of_guide(name)
+  for _, guide in ipairs(guides.present()) do
+    if guide.name == name then
+      for i, section in ipairs(guides.sections(guide)) do
+        local heading = ("#"):rep(section.level) .. " " .. (i == 1 and guide.title or section.heading)
+        print(heading .. "\n\n" .. section.text .. "\n")
+      end
+      return true
+    end
+  end
+  return false
+end
+
+-- Prints the best text about some words, and the titles of the next; returns whether there is any.
+local function of_words(words)
+  local found = search.find(reference.texts(pages()), words)
+  local best = found[1]
+  if not best then return false end
+  if best.section then
+    print(("%s (%s)\n\n%s"):format(best.section.heading, best.section.path, best.section.text))
+  elseif best.entry then
+    print(help.text(best.entry))
+  else
+    print(best.title .. "\n  " .. best.summary)
+  end
+  local others = {}
+  for i = 2, math.min(#found, 7) do
+    others[#others + 1] = ("  %-32s %s"):format(found[i].title, #found[i].summary <= 80 and found[i].summary
+      or found[i].summary:sub(1, 77):match("^(.*)%s") .. " ...")
+  end
+  if #others > 0 then print("\nalso:\n" .. table.concat(others, "\n")) end
+  return true
+end
+
+-- Writes the reference into a folder.
+local function html(dir, fail)
+  local made, message = files.make_directory(dir)
+  local count = 0
+  for name, text in actor.pairs(made and reference.files(pages()) or {}) do
+    made, message = files.replace(dir .. "/" .. name, text)
+    if not made then break end
+    count = count + 1
+  end
+  if not made then return fail(1, message) end
+  print(("%d files; open %s/index.html"):format(count, dir))
+  return 0
 end
 
 -- The subcommands for completion, and the names that `actorhost help` completes.
@@ -117,9 +194,10 @@ end
 -- Today in UTC, or the date of SOURCE_DATE_EPOCH.
 local function date() return os.date("!%Y-%m-%d", tonumber(os.getenv("SOURCE_DATE_EPOCH"))) end
 
--- Prints a manual page or a completion script.
+-- Writes the reference, or prints a manual page or a completion script.
 local function generated(values, rest, fail)
-  if #rest > 0 then return fail(2, ("--man and --completion take no further '%s'"):format(rest[1])) end
+  if #rest > 0 then return fail(2, ("--html, --man and --completion take no further '%s'"):format(rest[1])) end
+  if values.html then return html(values.html, fail) end
   if values.completion then
     print((completion.script(values.completion, completed())))
     return 0
@@ -138,35 +216,26 @@ local function is_own(word)
   return false
 end
 
-local function main(name)
-  if name and is_own(name) then
+local function main(args)
+  if args[1] and is_own(args[1]) then
     local values, rest, fail = flags.command("help", list, usage .. "\n")
     if not values then return rest end
     return generated(values, rest, fail)
   end
-  if not name then
+  if not args[1] then
     overview()
     return 0
   end
+  local name = table.concat(args, " ")
   local found = of_pages(name)
   of_rule(name)
-  for i, entry in ipairs(help.find(name)) do
-    print((i > 1 and "\n" or "") .. help.text(entry))
-    if entry.head and not entry.title:find(".", 1, true) and #help.contents(entry.module) > 0 then
-      print("\n  " .. flags.wrapped(table.concat(help.contents(entry.module), " "), 97, 2))
-      for _, name in ipairs(help.types(entry)) do
-        for _, class in ipairs(help.find(name)) do print("\n" .. help.text(class)) end
-      end
-      if entry.related and #entry.related > 0 then
-        print("\nalso: " .. flags.wrapped(table.concat(entry.related, ", "), 94, 6))
-      end
-    end
-    found = true
-  end
-  if found then return 0 end
+  found = of_docstrings(name) or found
+  if found or of_guide(name) then return 0 end
+  local is_name = not name:find("%s") and name:find("[.:%-_]")
+  if not is_name and of_words(name) then return 0 end
   command.err(("actorhost help: there is nothing about '%s'%s\n%s"):format(name,
     spelling.suggestion(name:match("[%w_]+$") or name, help.names()), usage))
   return 2
 end
 
-return main(actor.args[1])
+return main(actor.args)

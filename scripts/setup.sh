@@ -7,9 +7,10 @@ required_packages="cmake g++ pkg-config libluajit-5.1-dev libnng-dev libeigen3-d
 nlohmann-json3-dev libsodium-dev libxxhash-dev liblz4-dev libarchive-dev zlib1g-dev libcurl4-openssl-dev libedit-dev \
 libutf8proc-dev libpugixml-dev libmicrohttpd-dev prometheus-cpp-dev libjs-chart.js libcli11-dev libboost-context-dev catch2 openssl \
 luajit"
-# Optional packages: the first two make builds faster, librsvg2-2 draws charts as PNG (actor.plot loads it at run time;
-# nothing is linked with it), and tests of the prompt use a terminal in tmux:
-optional_packages="ninja-build ccache librsvg2-2 tmux"
+# Optional packages: the first two make builds faster. librsvg2-2 draws charts as PNG for actor.plot, and libmd4c-html0
+# formats the pages of `actorhost help --html`: both are loaded at run time, and nothing is linked with them. Tests of
+# the prompt use a terminal in tmux:
+optional_packages="ninja-build ccache librsvg2-2 libmd4c-html0 tmux"
 # Tests of pages need a browser, tests of the Python package arrays, tests of completion and of the manual the next three,
 # tests of `actorhost launch` ssh and a library of its server; they are skipped without them. More tests of the Python
 # package run with python3-torch and python3-ipython:

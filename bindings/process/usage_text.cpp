@@ -18,7 +18,7 @@ constexpr CommandText kCommands[] = {
     {"sim", "sim [flags] [rule.lua...]", "simulate barrier rules"},
     {"fetch", "fetch mnist|URL", "store a data set or a file in the cache of this user"},
     {"doctor", "doctor [--json]", "check this machine: limits, ports, token, libraries"},
-    {"help", "help [TOPIC|NAME]", "help on a function, flag or variable"},
+    {"help", "help [NAME|WORDS]", "help on a function or flag, or about words; as pages"},
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-# Writes OUTPUT, a C++ file with the text of FILES (Lua modules below STDLIB), COMMANDS (scripts/NAME.lua) and HEADERS (ffi_NAME.h) as string literals.
+# Writes OUTPUT, a C++ file with the text of FILES (Lua modules below STDLIB), COMMANDS (scripts/NAME.lua), PAGES
+# (pages and assets of the reference, by their path) and HEADERS (ffi_NAME.h) as string literals.
 # String literals are cut into pieces below the compiler's limit.
 function(literal text out)
   set(result "")
@@ -57,6 +58,12 @@ foreach(file IN LISTS COMMANDS)
   literal("${text}" body)
   string(APPEND entries "    {\"command/${name}\", \"scripts/${name}.lua\", ${body}},\n")
 endforeach()
+foreach(file IN LISTS PAGES)
+  file(RELATIVE_PATH path ${SOURCE} ${file})
+  file(READ ${file} text)
+  literal("${text}" body)
+  string(APPEND entries "    {\"page/${path}\", \"${path}\", ${body}},\n")
+endforeach()
 foreach(file IN LISTS HEADERS)
   get_filename_component(name ${file} NAME_WE)
   string(REGEX REPLACE ".*/(bindings/.*)" "\\1" path ${file})
@@ -66,7 +73,7 @@ foreach(file IN LISTS HEADERS)
   literal("${text}" body)
   string(APPEND entries "    {\"${name}\", \"${path}\", ${body}},\n")
 endforeach()
-file(WRITE ${OUTPUT} "// Generated from stdlib/, scripts/ and bindings/*/ffi_*.h; do not edit.
+file(WRITE ${OUTPUT} "// Generated from stdlib/, scripts/, bindings/*/ffi_*.h and pages; do not edit.
 #include \"bindings/vm/embedded.hpp\"
 
 namespace actorhost {

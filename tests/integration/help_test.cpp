@@ -9,9 +9,15 @@ Finished help(const JobFolder& folder, const std::string& name) { return folder.
 
 }  // namespace
 
-TEST_CASE("every public function of every module has a docstring, and help finds it") {
+TEST_CASE("every public function has a docstring and, in the first rank, an example, and help finds it") {
   const Ended run(JobFolder().run({"-n", "1", "jobs/help.lua"}));
-  CHECK(run.out == "true\ntrue\ttrue\ttrue\n");
+  CHECK(run.out == "true\ntrue\ntrue\ttrue\ttrue\n");
+}
+
+TEST_CASE("the examples of the docstrings run, and print what they state") {
+  const std::string nodes = GENERATE("1", "2");
+  const Ended run(JobFolder().run({"-n", nodes, "--seed", "1", "--print", "all", "jobs/help_examples.lua"}, 60));
+  CHECK_THAT(run.out, Contains(" 0 failed\n"));
 }
 
 TEST_CASE("help shows functions, methods, rules, flags, variables and modules") {
@@ -22,15 +28,20 @@ TEST_CASE("help shows functions, methods, rules, flags, variables and modules") 
       {"param.run", "    run actor.param.Run\n", "\n      schedule? fun(workers: integer[])"},
       {"collective.rotator", "      slices? integer how many", "ends when it is up, and this rank's next visit"},
       {"rotatoroptions.bound", "rotatoroptions.bound\n", "loops over other things ask"},
-      {"dataset:map", "dataset:map(self: actor.mapreduce.Dataset, fn: function)\n", "two results are a pair"},
+      {"dataset:map", "dataset:map(fn)\n", "two results are a pair"},
       {"mapreduce.load", "mapreduce.load(url, options)\n", "The lines of files and URLs"},
       {"collective.table", "collective.table(options)\n", "an empty table"},
       {"tensor.zeros", "tensor.zeros(shape, options)\n", "float32 by default"},
+      {"param.train", "  example:\n", "      actor.param.train {\n"},
+      {"collective.allreduce", "  example, with 2 nodes:\n", "--> tensor([3., 3., 3.], float32)"},
+      {"tensor:sum", "tensor.sum(t, dim, keepdim)\n", "--> 10 tensor([4., 6.], float32)"},
       {"tensor:sub_", "tensor.sub_\n", "in place"},
       {"barrier.pssp", "pssp:BETA:S[@RESAMPLE]\n", "min of beta workers drawn without replacement >= step - s"},
       {"actor.param.StopContext", "actor.param.StopContext: actor.Context\n", "    updates integer"},
       {"StopContext", "actor.param.StopContext", "    seconds number"},
       {"view", "actor.barrier.View\n", "    buffered number"},
+      {"barrier.ssp", "ssp:S\n", "  example: --barrier ssp:4\n"},
+      {"options", "options\n  A script's own flags", "options(defaults, args)\n"},
       {"dtype", "actor.Dtype\n", "\"float64\""},
       {"param.train", "param.train(", "\n      stop"},
       {"plot.line", "plot.line(", "\n      title"},
@@ -46,9 +57,10 @@ TEST_CASE("help shows functions, methods, rules, flags, variables and modules") 
       {"data", "data\n  Data sets", "data.csv"},
       {"data.npy.load", "data.npy.load(path)\n", "one array"},
       {"dataset:iterate", "dataset:iterate(options)\n", "partition"},
-      {"dataset:flat_map", "dataset:flatmap(self", "any number of rows"},
+      {"dataset:flat_map", "dataset:flatmap(fn)\n", "any number of rows"},
       {"table:lock", "table:lock(ids, fn, options)\n", "within another lock"},
       {"param.merge.mean", "mean()\n", "synchronous training"},
+      {"barrier-rules", "# Barrier rules\n", "## A rule of your own\n"},
       {"agent", "usage: actorhost", "--join"},
       {"rehearse", "usage: actorhost", "--virtual-seconds"},
       {"doctor", "usage: actorhost doctor", "--json"},
@@ -68,5 +80,5 @@ TEST_CASE("help for an unknown name exits with 2 and names the nearest known nam
   const Ended run(help(folder, "dataset:mapp"), 2);
   CHECK_THAT(run.err, Contains("there is nothing about 'dataset:mapp'; did you mean map?"));
   CHECK(run.out.empty());
-  CHECK_THAT(folder.run({"help"}).out, Contains("  mapreduce "));
+  CHECK_THAT(folder.run({"help"}).out, Contains("  mapreduce ") && Contains("guides:\n  first-job "));
 }

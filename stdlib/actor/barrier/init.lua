@@ -63,12 +63,12 @@ end
 M.runner = function(chunk) return pcall(chunk) end
 
 ---Makes a rule from a function, a rule or a text. A text is the rule's name, then its parameters after colons (bsp,
----ssp:4, pssp:10:4, delay_bounded:2:ssp:4; see `list`), and for sampling rules @event, @sticky or
+---ssp:4, pssp:10:4, delay_bounded:2:ssp:4; see `list`), and for sampling rules `@event`, `@sticky` or `@poll:0.5`. Or a
+---text is rule.lua or rule.lua:name, for a file that returns a rule or a table of named rules.
 ---```lua
 ---print(actor.barrier.from("ssp:4").name)  --> ssp(4)
 ---print(actor.barrier.from("pbsp:10@sticky").resample)  --> sticky
 ---```
----@poll:0.5. Or a text is rule.lua or rule.lua:name, for a file that returns a rule or a table of named rules.
 ---@param spec string|actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?
 ---@param options? {resample: string, load: function} `resample` ("sticky", "poll:0.5") for a text without a policy
 ---@return actor.barrier.Rule
@@ -89,14 +89,13 @@ end
 
 ---Makes a rule with guarantees. `staleness`: no worker more than this many steps ahead of the slowest passes. A rule
 ---with staleness 0 is treated as bsp: updates are merged in (step, id) order and become visible after the barrier.
----
----    return barrier.rule { staleness = 0, run = function(view) return view:min() >= view.step end }
 ---```lua
+---local strict = actor.barrier.rule { staleness = 0, run = function(view) return view:min() >= view.step end }
 ---local median = actor.barrier.rule {
 ---  name = "median",
 ---  run = function(view) return view.step <= view:quantile(0.5) + 2 end,
 ---}
----print(median.name)  --> median
+---print(strict.staleness, median.name)  --> 0 median
 ---```
 ---@param fields {run: fun(view: actor.barrier.View): boolean, number?; staleness: integer?, name: string?}
 ---@return actor.barrier.Rule

@@ -102,7 +102,14 @@ function M.find(name)
   return util.joined(found, types_of(name))
 end
 
-local of_options = { options = true, run = true, train = true } -- parameters that are tables of options
+---The class of a parameter that is a table of options, so that its fields are shown; nil for other parameters.
+---@param name? string of the parameter
+---@param type string
+---@return string?
+function M.options_class(name, type)
+  local is_table = name == "options" or name == "run" or name == "train" or name == "o"
+  return is_table and type:match("^actor%.[%w_.]+") or nil
+end
 
 ---Lists the entries of a class's fields, then those of the classes that it extends.
 ---@param class string "actor.param.Run"
@@ -145,8 +152,9 @@ function M.text(entry)
   local lines = { entry.title .. (entry.base and ": " .. entry.base or "") }
   for _, line in ipairs(entry.text) do
     lines[#lines + 1] = "  " .. line:gsub("^@param ", "  "):gsub("^@return ", "  returns "):gsub("^@", "  ")
-    local parameter, class = line:match("^@param ([%w_]+)%?? ([%w_.]+)")
-    if of_options[parameter] then add_fields(lines, class, "      ") end
+    local parameter, type = line:match("^@param ([%w_]+)%?? (.*)$")
+    local class = parameter and M.options_class(parameter, type)
+    if class then add_fields(lines, class, "      ") end
   end
   if entry.type then
     add_fields(lines, entry.type, "    ")
@@ -212,14 +220,18 @@ end
 ---@field name string "param.run", "dataset:map"
 ---@field title string "param.run(run)"
 ---@field entry actor.help.Entry
+---@field aliases string[] further names
 
--- The entry that describes a name: with an example if there is one, otherwise the first.
+-- The entry that describes a name: with an example if there is one, and of a function rather than of a method unless the
+-- name is that of a method.
 local function described(name)
-  local found = M.find(name)
+  local found, best, most = M.find(name), nil, -1
   for _, entry in ipairs(found) do
-    if #entry.examples > 0 then return entry end
+    local is_method = entry.title:find(":", 1, true) ~= nil
+    local points = (#entry.examples > 0 and 2 or 0) + (is_method == (name:find(":", 1, true) ~= nil) and 1 or 0)
+    if points > most then best, most = entry, points end
   end
-  return found[1]
+  return best
 end
 
 ---Lists the functions and methods of a module that have an example, and its one-line functions, as scripts call them,
@@ -229,14 +241,22 @@ end
 function M.listing(module)
   local listed, seen = {}, {}
   local function add(name, title, entry)
-    local key = entry and not entry.head and entry.module .. ":" .. entry.line
-    if not key or seen[key] or not (entry.class or #entry.examples > 0) then return end
-    seen[key] = true
-    listed[#listed + 1] = { name = name, title = title or entry.title, entry = entry }
+    if not entry or entry.head or not (entry.class or #entry.examples > 0) then return end
+    local key = entry.module .. ":" .. entry.line
+    if seen[key] then
+      table.insert(seen[key].aliases, name)
+      return
+    end
+    seen[key] = { name = name, title = title or entry.title, entry = entry, aliases = {} }
+    listed[#listed + 1] = seen[key]
   end
-  for _, name in ipairs(M.contents(module)) do
-    local entry = described(name)
-    add(name, entry and not entry.title:find(":", 1, true) and name .. (entry.title:match("%b()$") or ""), entry)
+  for _, own in ipairs { true, false } do -- names of their definitions first, then others
+    for _, name in ipairs(M.contents(module)) do
+      local entry = described(name)
+      if entry and within(entry.module, module) and (entry.name == name:match("[%w_]+$")) == own then
+        add(name, not name:find(":", 1, true) and name .. (entry.title:match("%b()$") or ""), entry)
+      end
+    end
   end
   for key, member in util.pairs(value_of(module) or {}) do
     for name, inner in util.pairs(type(member) == "table" and member or {}) do
@@ -246,12 +266,22 @@ function M.listing(module)
     end
   end
   for _, entry in ipairs(entries()) do
-    if module ~= "actor" and within(entry.module, module) and #entry.examples > 0 then
-      local arguments = entry.title:match("%b()$")
-      local of_chain = arguments and arguments:match("^%(s[eh][la][fp]e?,? ?(.*)$") -- (self, ...) or (shape, ...)
+    local inner = module ~= "actor" and #entry.examples > 0 and entry.module:match("^" .. module .. "%.([%w_]+)")
+    if inner then
+      local arguments = entry.title:match("%b()$") or ""
+      local of_chain = arguments:match("^%(s[eh][la][fp]e?,? ?(.*)$") -- (self, ...) or (shape, ...)
+      if entry.module:find("%.layers%.") and arguments == "" then of_chain = "options)" end
       if of_chain then add("node:" .. entry.name, "node:" .. entry.name .. "(" .. of_chain, entry) end
+      local full = ("%s.%s.%s"):format(short(module), inner, entry.name)
+      local found, member = pcall(function() return value_of(module)[inner][entry.name] end) -- loads a module of sim
+      if found and type(member) == "function" then add(full, full .. arguments, entry) end
     end
   end
+  table.sort(listed, function(a, b)
+    local a_is_method, b_is_method = a.name:find(":", 1, true) ~= nil, b.name:find(":", 1, true) ~= nil
+    if a_is_method ~= b_is_method then return b_is_method end
+    return a.name < b.name
+  end)
   return listed
 end
 

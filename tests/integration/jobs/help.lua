@@ -51,6 +51,41 @@ for _, text in ipairs(texts) do
     end
   end
 end
+-- The first rank: the functions and methods of these modules have examples.
+local first_rank = { "param", "peer", "collective", "mapreduce", "tensor", "nn", "optim", "data", "plot", "sim",
+  "average", "checkpoint", "options", "progress", "codec", "filter", "text", "psp", "trace", "rng", "log", "barrier" }
+-- Others are for the host and for the library itself, or are arguments of other functions.
+local others = { ["param.checkpoint_now"] = true, ["param.swap_barrier"] = true, ["peer.swap_barrier"] = true,
+  ["optim.to_c"] = true, ["optimiser:clips"] = true, ["optimiser:clip_push"] = true, ["checkpoint:due"] = true,
+  ["checkpoint:read"] = true, ["checkpoint:write"] = true, ["codec.register_tensor"] = true, ["filter.of_param"] = true,
+  ["barrier.evaluator"] = true, ["barrier.loader"] = true, ["barrier.runner"] = true, ["barrier.progress"] = true,
+  ["table:finish"] = true, ["table:rows_before"] = true, ["table:write"] = true, ["loader:__call"] = true,
+  ["scheduler:open"] = true, ["data.npy"] = true, ["data.npz"] = true, ["param.merge"] = true,
+  ["averaging:unlock"] = true, ["optimiser:restore"] = true } -- of averaging:lock, optimiser:state
+for name in ("gather scatter alltoall reduce_scatter"):gmatch("%S+") do others["table:" .. name] = true end -- raise
+for name in ("words one sum min max count identity"):gmatch("%S+") do others["mapreduce." .. name] = true end
+local layers = { activation = true, conv2d = true, dropout = true, linear = true, normalisation = true, pool2d = true,
+  softmax = true, progress = true } -- of nn: their passes are called by the network; `progress` of barriers
+
+local function has_example(name)
+  for _, entry in ipairs(help.find(name)) do
+    if #entry.examples > 0 or entry.class then return true end -- a field has one line
+  end
+end
+
+local examples = 0
+for _, module in ipairs(first_rank) do
+  for _, name in ipairs(help.contents("actor." .. module)) do
+    local in_layer = layers[name:match("^(%w+):") or ""]
+    if has_example(name) then
+      examples = examples + 1
+    elseif not others[name] and not in_layer then
+      print("no example: " .. name)
+    end
+  end
+end
+print(examples > 350)
+
 local types = 0
 for _, text in ipairs(texts) do
   for comment in text:gmatch("%-%-%-(%C*)") do
