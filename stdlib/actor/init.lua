@@ -127,8 +127,9 @@ local show_limits = { depth = "number?", entries = "number?", width = "number?",
 ---shape, its type and at most 8 elements, a function by its place, a text in a table in quotes. A table with
 ---`__tostring` has the text of this function. A table inside itself is not shown again. `print` shows tables in the same
 ---way, with lower limits.
----
----     print(actor.show { name = "a", shape = { 28, 28 } })   -- { name = "a", shape = { 28, 28 } }
+---```lua
+---print(actor.show { name = "a", shape = { 28, 28 } })  --> { name = "a", shape = { 28, 28 } }
+---```
 ---@param value any
 ---@param limits? {depth?: integer, entries?: integer, width?: integer, bytes?: integer} depth: tables within tables,
 ---default 5; entries: of each table, default 100; width: columns of a line, default 100; bytes: of the text, default

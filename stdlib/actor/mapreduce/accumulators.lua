@@ -42,13 +42,14 @@ end
 
 ---Makes a counter: an accumulator of numbers that begins with 0, and whose `add()` adds 1. A function of an operation
 ---counts with it what it cannot count in a captured variable, because every task has its own copy of that variable.
----
----     local bad = mr.counter()
----     local rows = mr.load("*.txt"):filter(function(line)
----       if not tonumber(line) then bad:add() end
----       return tonumber(line)
----     end):count()
----     print(rows, bad:value())
+---```lua
+---local bad = actor.mapreduce.counter()
+---local rows = actor.mapreduce.parallelize({ "1", "x", "3" }):filter(function(line)
+---  if not tonumber(line) then bad:add() end
+---  return tonumber(line)
+---end):count()
+---print(rows, bad:value())  --> 2 1
+---```
 ---@return actor.mapreduce.Accumulator
 function M.counter()
   local counter = M.new(0)
