@@ -7,7 +7,7 @@ namespace actorhost::kernel {
 namespace {
 
 ReportWork report = nullptr;
-const Kernels* wrapped = nullptr;
+const Kernels* uncounted = nullptr;
 
 double as_double(int64_t count) { return static_cast<double>(count); }
 
@@ -29,21 +29,21 @@ template <typename R, typename... A, R (*Kernels::*Member)(A...) noexcept, int C
 struct Counted<Member, Counts> {
   static R call(A... arguments) noexcept {
     report({.elements = elements<Counts>(arguments...)});
-    return (wrapped->*Member)(arguments...);
+    return (uncounted->*Member)(arguments...);
   }
 };
 
 void matrix_vector(Dtype dtype, int64_t count, int64_t depth, double alpha, const Operand& matrix, const void* x,
                    void* out, int64_t out_step, bool accumulate) noexcept {
   report({.operations = 2 * as_double(count) * as_double(depth)});
-  wrapped->matrix_vector(dtype, count, depth, alpha, matrix, x, out, out_step, accumulate);
+  uncounted->matrix_vector(dtype, count, depth, alpha, matrix, x, out, out_step, accumulate);
 }
 
 void step_product(Dtype dtype, const StepProduct& product) noexcept {
   const double sums = as_double(product.rows) * as_double(product.columns);
   const double terms = as_double(product.batch) * as_double(product.outer) * as_double(product.inner);
   report({.operations = 2 * sums * terms});
-  wrapped->step_product(dtype, product);
+  uncounted->step_product(dtype, product);
 }
 
 /// The pixels that the windows read.
@@ -54,13 +54,13 @@ Work work_of(const Windows& w) {
 void pool_windows(Pooling pooling, Dtype dtype, const Windows& w, const void* in, void* out,
                   uint16_t* places) noexcept {
   report(work_of(w));
-  wrapped->pool_windows(pooling, dtype, w, in, out, places);
+  uncounted->pool_windows(pooling, dtype, w, in, out, places);
 }
 
 void unpool_windows(Pooling pooling, Dtype dtype, const Windows& w, const void* out_grad, const uint16_t* places,
                     void* in_grad) noexcept {
   report(work_of(w));
-  wrapped->unpool_windows(pooling, dtype, w, out_grad, places, in_grad);
+  uncounted->unpool_windows(pooling, dtype, w, out_grad, places, in_grad);
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ void report_work(ReportWork function) noexcept { report = function; }
 
 const Kernels& counted(const Kernels& base) noexcept {
   if (report == nullptr) return base;
-  wrapped = &base;
+  uncounted = &base;
   static const Kernels table{
       .isa = base.isa,
       .unary = Counted<&Kernels::unary>::call,

@@ -22,7 +22,7 @@ std::string first_variable(std::initializer_list<const char*> names) {
 
 /// Encodes all bytes except letters, digits and "-._~", as signatures require; `kept` may spare "/".
 std::string percent_encoded(std::string_view text, char kept = 0) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  constexpr std::string_view kHexDigits = "0123456789ABCDEF";
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -31,7 +31,7 @@ std::string percent_encoded(std::string_view text, char kept = 0) {
     if (is_plain) {
       out += c;
     } else {
-      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+      out += {'%', kHexDigits[byte >> 4], kHexDigits[byte & 15]};
     }
   }
   return out;

@@ -8,10 +8,10 @@ namespace {
 
 constexpr double kFirstCheck = 0.25;  // until the workers waited for are first looked up
 constexpr double kNextCheck = 1;
-constexpr size_t kMostNamed = 8;
+constexpr size_t kMostAwaited = 8;
 
 void add(std::vector<NodeId>& ids, NodeId id) {
-  if (ids.size() < kMostNamed && std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+  if (ids.size() < kMostAwaited && std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
 }
 
 }  // namespace
