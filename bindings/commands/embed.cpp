@@ -50,9 +50,8 @@ struct ToProgramValue {
   ProgramValue operator()(double value) const { return {value}; }
   ProgramValue operator()(const std::string& value) const { return {value}; }
   ProgramValue operator()(const std::vector<double>& value) const {
-    ProgramValue::List list;
-    list.reserve(value.size());
-    for (const double number : value) list.push_back({number});
+    ProgramValue::List list(value.size());
+    for (size_t i = 0; i < list.size(); ++i) list[i].value = value[i];
     return {std::move(list)};
   }
 };
