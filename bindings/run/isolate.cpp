@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "bindings/process/child_process.hpp"
+#include "host/base/outside_json.hpp"
 
 namespace actorhost {
 
@@ -22,15 +23,14 @@ namespace {
 constexpr const char* kChildVariable = "ACTORHOST_CHILD";
 
 std::string encode(const ChildPlace& place, int token_pipe) {
-  return nlohmann::json{{"url", place.url},
-                        {"group", std::to_string(place.group)},
-                        {"size", place.size},
-                        {"index", place.index},
-                        {"node_rank", place.node_rank},
-                        {"token_pipe", token_pipe},
-                        {"started_pipe", place.started_pipe},
-                        {"output_lock", place.output_lock}}
-      .dump();
+  return json_text(nlohmann::json{{"url", place.url},
+                                  {"group", std::to_string(place.group)},
+                                  {"size", place.size},
+                                  {"index", place.index},
+                                  {"node_rank", place.node_rank},
+                                  {"token_pipe", token_pipe},
+                                  {"started_pipe", place.started_pipe},
+                                  {"output_lock", place.output_lock}});
 }
 
 /// The read end of a pipe that already contains `token`; a started program inherits it.
@@ -56,7 +56,7 @@ std::string read_and_close(int pipe) {
 
 Result<ChildPlace> decode(const std::string& text) {
   try {
-    const auto json = nlohmann::json::parse(text);
+    const auto json = parse_outside_json(text);
     ChildPlace place{json.at("url"),       std::stoull(json.at("group").get<std::string>()),
                      json.at("size"),      json.at("index"),
                      json.at("node_rank"), {}};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <nlohmann/json.hpp>
+
 #include "host/base/outside_json.hpp"
 
 namespace actorhost {

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/base/outside_json.hpp"
+
 namespace actorhost {
 
 namespace {
@@ -230,7 +232,7 @@ void ClusterService::send_report(const Frame& request) {
   const auto wanted = read_message<ObserveMessage>(request);
   if (!wanted) return;
   const nlohmann::json state = observer_links_.observers().state().report(wanted->sections);
-  const std::string text = state.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = json_text(state);
   to_coordinator(make_frame(cluster_kind::report, service_address(view_.process()), kNoAddress, request.tag, {},
                             Blob::copy_of(text)));
 }

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 
+#include <nlohmann/json.hpp>
 #include <sodium.h>
 #include <unistd.h>
 
@@ -118,7 +119,7 @@ void PageServer::on_wanted(std::function<void()> wake) {
 void PageServer::finish(const StatePtr& last, const std::string& how) {
   std::unique_lock lock(mutex_);
   // One message: of two consecutive messages a viewer may receive only the second.
-  const std::string end = "event: end\ndata: " + json_text({{"how", how}}) + "\n\n";
+  const std::string end = "event: end\ndata: " + json_text(nlohmann::json{{"how", how}}) + "\n\n";
   const auto viewers = viewers_;
   const bool shown = last && last == latest_;
   const nlohmann::json point = shown ? reader_.values(point_) : nlohmann::json::object();

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <fstream>
 
+#include <nlohmann/json.hpp>
+
 #include "host/base/outside_json.hpp"
 #include "host/page/page_view.hpp"
 #include "host/page/series_view.hpp"

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "host/base/outside_json.hpp"
 #include "host/page/state_fields.hpp"
 
 namespace actorhost {
@@ -143,7 +144,7 @@ void StatePoller::serve() {
 }
 
 StatePtr StatePoller::take(const std::string& text) {
-  auto state = std::make_shared<nlohmann::json>(nlohmann::json::parse(text, nullptr, false));
+  auto state = std::make_shared<nlohmann::json>(parse_outside_json(text));
   if (!state->is_object()) {
     if (!std::exchange(warned_, true)) log_.warn("", "the state of the run cannot be shown: it is not a JSON object");
     state = std::make_shared<nlohmann::json>(nlohmann::json::object());

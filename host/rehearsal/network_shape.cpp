@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "host/base/nearest.hpp"
 #include "host/base/number.hpp"
 #include "host/base/outside_json.hpp"

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include <malloc.h>
+#include <nlohmann/json.hpp>
 
 #include "host/base/outside_json.hpp"
 #include "host/page/page_view.hpp"

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include <nlohmann/json.hpp>
+
 #include "host/base/outside_json.hpp"
 #include "host/cluster/cluster_messages.hpp"
 #include "host/cluster/look/console_messages.hpp"

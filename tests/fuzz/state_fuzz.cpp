@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "host/base/log.hpp"

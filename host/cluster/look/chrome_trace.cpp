@@ -6,16 +6,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/base/outside_json.hpp"
+
 namespace actorhost {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr double kFlushSeconds = 0.5;
 constexpr size_t kFlushBytes = size_t{64} << 10;
-
-std::string event_text(const nlohmann::ordered_json& event) {
-  return event.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
 
 /// Microseconds with three decimals.
 double microseconds(double seconds) { return std::round(seconds * 1e9) / 1e3; }
@@ -54,25 +54,25 @@ void ChromeTrace::add(ProcessId process, const std::string& host, Address node, 
   const auto [shift, first] = shifts_.try_emplace(process, now - sent);
   shift->second = process == 0 ? 0 : std::min(shift->second, now - sent);
   if (first) {
-    put(event_text({{"name", "process_name"}, {"ph", "M"}, {"pid", process}, {"args", {{"name", host}}}}));
+    put(json_text(Json{{"name", "process_name"}, {"ph", "M"}, {"pid", process}, {"args", {{"name", host}}}}));
     named_.insert(kNoAddress);  // so that later entries start with a comma
   }
   if (named_.insert(node).second) {
-    put(event_text(
-        {{"name", "thread_name"}, {"ph", "M"}, {"pid", process}, {"tid", node}, {"args", {{"name", name}}}}));
+    put(json_text(
+        Json{{"name", "thread_name"}, {"ph", "M"}, {"pid", process}, {"tid", node}, {"args", {{"name", name}}}}));
   }
   for (const TimeSpan& span : spans) {
     if (!std::isfinite(span.begin) || !std::isfinite(span.end) || span.end < span.begin) continue;
     if (++spans_ == kMostSpans) log_.warn("record", "the trace is full: it leaves out all later spans");
     if (spans_ >= kMostSpans) return;
-    put(event_text({{"name", span.name},
-                    {"cat", span.category},
-                    {"ph", "X"},
-                    {"ts", microseconds(span.begin + shift->second - begun_)},
-                    {"dur", microseconds(span.end - span.begin)},
-                    {"pid", process},
-                    {"tid", node},
-                    {"args", {{"number", span.number}}}}));
+    put(json_text(Json{{"name", span.name},
+                       {"cat", span.category},
+                       {"ph", "X"},
+                       {"ts", microseconds(span.begin + shift->second - begun_)},
+                       {"dur", microseconds(span.end - span.begin)},
+                       {"pid", process},
+                       {"tid", node},
+                       {"args", {{"number", span.number}}}}));
   }
   flush(now);
 }

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <tuple>
 
+#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>

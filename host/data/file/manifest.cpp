@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <xxhash.h>
 
+#include "host/base/outside_json.hpp"
 #include "host/data/file/files.hpp"
 #include "host/data/file/object_dir.hpp"
 #include "host/data/file/object_store.hpp"
@@ -95,8 +96,7 @@ Status write_manifest(const std::filesystem::path& dir, const std::vector<Manife
     list.push_back({{"name", file.name}, {"bytes", file.bytes}, {"xxh3", file.xxh3}});
   }
   const nlohmann::json document = {{"format", 1}, {"files", std::move(list)}};
-  const std::string text =
-      document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";  // never throws on odd names
+  const std::string text = json_text(document, 1) + "\n";
   const std::filesystem::path path = dir / kManifestName;
   AH_LET(auto fd, open_for_writing(path));
   AH_TRY(write_all(fd.get(), std::as_bytes(std::span(text)), path));
@@ -107,7 +107,7 @@ Result<std::vector<ManifestFile>> read_manifest(const std::filesystem::path& dir
   const std::filesystem::path path = dir / kManifestName;
   AH_LET(auto text, read_text(path));
   const Error bad{Code::bad_data, path.string() + ": not a manifest of format 1"};
-  const auto document = nlohmann::json::parse(text, nullptr, false);
+  const auto document = parse_outside_json(text);
   if (document.is_discarded() || !document.is_object()) return bad;
   const auto format = document.find("format");
   const auto list = document.find("files");

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sodium.h>
 
+#include "host/base/outside_json.hpp"
 #include "host/data/content/npz.hpp"
 #include "host/data/file/files.hpp"
 
@@ -219,7 +220,7 @@ Status write_checkpoint(const std::filesystem::path& directory, const ParamCheck
   AH_TRY(arrays.close());
   const std::filesystem::path path = directory / kStateFile;
   AH_LET(auto file, open_for_writing(path));
-  const std::string text = out.dump(1) + "\n";
+  const std::string text = json_text(out, 1) + "\n";
   AH_TRY(write_all(file.get(), std::as_bytes(std::span(text)), path));
   return file.close(path);
 }

@@ -1,10 +1,12 @@
 #include "host/mapreduce/files/checkpoint_folder.hpp"
 
 #include <fstream>
+#include <iterator>
 #include <system_error>
 
 #include <nlohmann/json.hpp>
 
+#include "host/base/outside_json.hpp"
 #include "host/data/file/files.hpp"
 
 namespace actorhost {
@@ -23,7 +25,7 @@ struct UnfinishedMark {
 
 UnfinishedMark unfinished_mark(const fs::path& folder) {
   std::ifstream file(folder / kUnfinished);
-  const auto mark = nlohmann::json::parse(file, nullptr, false);
+  const auto mark = parse_outside_json(std::string(std::istreambuf_iterator<char>(file), {}));
   const auto text = [&](const char* name) {
     const auto found = mark.is_object() ? mark.find(name) : mark.end();
     return found != mark.end() && found->is_string() ? found->get<std::string>() : "";
@@ -36,7 +38,7 @@ Status write_unfinished(const SaveFolder& save, const std::string& parts) {
   std::error_code error;
   if (fs::exists(path, error)) return {};
   AH_LET(auto fd, open_for_writing(path));
-  const std::string text = nlohmann::json{{"id", save.id}, {"parts", parts}}.dump() + "\n";
+  const std::string text = json_text(nlohmann::json{{"id", save.id}, {"parts", parts}}) + "\n";
   AH_TRY(write_all(fd.get(), std::as_bytes(std::span(text)), path));
   AH_TRY(fd.close(path));
   return sync_path(path);

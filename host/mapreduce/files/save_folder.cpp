@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/base/outside_json.hpp"
 #include "host/base/system_random.hpp"
 #include "host/data/file/disk.hpp"
 #include "host/data/file/file_reader.hpp"
@@ -82,7 +83,7 @@ SaveFigures sum_of_parts(const std::vector<SavedPart>& parts) {
 std::string mark_text(const SaveFolder& save, const SaveFigures& figures) {
   Json mark = {{"id", save.id}, {"files", figures.files}, {"rows", figures.rows}, {"bytes", figures.bytes}};
   if (!save.fingerprint.empty()) mark["checkpoint"] = save.fingerprint;
-  return mark.dump() + "\n";
+  return json_text(mark) + "\n";
 }
 
 Status write_mark(const SaveFolder& save, const SaveFigures& figures, const fs::path& folder) {

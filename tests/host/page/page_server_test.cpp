@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include <nlohmann/json.hpp>
 #include <poll.h>
 
 #include "host/base/outside_json.hpp"

@@ -1,5 +1,7 @@
 #include "host/page/page_view.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "host/base/outside_json.hpp"
 #include "host/page/run_past.hpp"
 #include "host/page/series_view.hpp"

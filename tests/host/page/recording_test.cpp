@@ -1,5 +1,7 @@
 #include "host/page/recording.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "host/base/outside_json.hpp"
 #include "host/page/page_view.hpp"
 #include "host/page/state_fields.hpp"

@@ -2,6 +2,8 @@
 
 #include "host/page/run_past.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "host/base/outside_json.hpp"
 #include "tests/host/page/sample_state.hpp"
 #include "tests/test.hpp"
