@@ -17,12 +17,13 @@ write_basic_package_version_file(actorhostConfigVersion.cmake COMPATIBILITY Same
 install(FILES ${PROJECT_BINARY_DIR}/actorhostConfig.cmake ${PROJECT_BINARY_DIR}/actorhostConfigVersion.cmake
   DESTINATION ${package_dir} COMPONENT development)
 
-# Component `runtime_library`: libactorhost.so for C (actorhost.h) and Python. Component `python`: the Python package.
+# Component `runtime_library`: libactorhost.so.1 for C (actorhost.h) and Python. Component `python`: the Python package.
 # Debian's Python finds it if the prefix is /usr; elsewhere PYTHONPATH names its folder.
-install(TARGETS actorhost_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime_library)
+install(TARGETS actorhost_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime_library
+  NAMELINK_COMPONENT development)
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(scripts/cmake/actorhost.pc.in actorhost.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/actorhost.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT runtime_library)
+install(FILES ${PROJECT_BINARY_DIR}/actorhost.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 install(DIRECTORY bindings/python/actorhost DESTINATION lib/python3/dist-packages COMPONENT python
   FILES_MATCHING PATTERN *.py PATTERN py.typed PATTERN __pycache__ EXCLUDE)
 

@@ -1,5 +1,5 @@
-# The Debian packages that `cpack -G DEB` makes of an installation in /usr (the preset `package`): actorhost and
-# libactorhost-dev, a package for each component.
+# The Debian packages that `cpack -G DEB` makes of an installation in /usr (the preset `package`), a package for each
+# component: actorhost, libactorhost-dev, libactorhost1 and python3-actorhost.
 if(NOT CMAKE_INSTALL_PREFIX STREQUAL /usr)
   return()
 endif()
@@ -16,7 +16,7 @@ set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-set(CPACK_COMPONENTS_ALL program development)
+set(CPACK_COMPONENTS_ALL program development runtime_library python)
 
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME actorhost)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
@@ -34,15 +34,35 @@ whole jobs with failing hosts, a console and a page of each run.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libactorhost-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 # As in actorhostConfig.cmake.
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libarchive-dev, libboost-context-dev, libluajit-5.1-dev, liblz4-dev, \
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libactorhost1 (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}), libarchive-dev, libboost-context-dev, libluajit-5.1-dev, liblz4-dev, \
 libnng-dev, libpugixml-dev, libsodium-dev, libspdlog-dev, libutf8proc-dev, libxxhash-dev, nlohmann-json3-dev, \
 pkg-config, prometheus-cpp-dev, zlib1g-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "${CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS}")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS actorhost)
-set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "host for distributed jobs in Lua (libraries for C++)
-Static libraries, headers and the CMake package for programs that run jobs of
-actorhost: find_package(actorhost), link actorhost::actorhost_lua, include
-actorhost.hpp. The libraries contain the standard library in Lua.")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "host for distributed jobs in Lua (libraries for C and C++)
+Libraries, headers, the CMake package and the pkg-config file for programs that
+run jobs of actorhost. In C++: find_package(actorhost), link
+actorhost::actorhost_lua, include actorhost.hpp. In C: pkg-config actorhost,
+include actorhost.h. The libraries contain the standard library in Lua.")
+
+set(CPACK_DEBIAN_RUNTIME_LIBRARY_PACKAGE_NAME libactorhost1)
+set(CPACK_DEBIAN_RUNTIME_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_RUNTIME_LIBRARY_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_RUNTIME_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_RUNTIME_LIBRARY_PACKAGE_RECOMMENDS "${CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS}")
+set(CPACK_COMPONENT_RUNTIME_LIBRARY_DESCRIPTION "host for distributed jobs in Lua (shared library)
+The library that programs in C and Python load to run jobs of actorhost, to run
+Lua on its nodes, or to be a worker of a run.")
+
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-actorhost)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3, libactorhost1 (>= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS python3-numpy)
+set(CPACK_COMPONENT_PYTHON_DESCRIPTION "host for distributed jobs in Lua (Python 3)
+A process in Python is a worker of a run, starts a cluster of its own, or
+simulates barrier rules. Arrays of NumPy and tensors of PyTorch are shared
+without a copy.")
 
 # The licences, the changes, and the list of packaged versions.
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
@@ -56,7 +76,7 @@ configure_file(CHANGELOG.md ${made}/changelog COPYONLY)
 foreach(file changelog changelog.Debian)
   execute_process(COMMAND gzip -9 -n -k -f ${made}/${file} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
-foreach(component PROGRAM DEVELOPMENT)
+foreach(component PROGRAM DEVELOPMENT RUNTIME_LIBRARY PYTHON)
   string(TOLOWER ${component} name)
   set(doc_dir ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${component}_PACKAGE_NAME})
   install(FILES ${made}/changelog.gz ${made}/changelog.Debian.gz ${debian}/copyright COMPONENT ${name}

@@ -38,13 +38,13 @@ struct QuorumProcess {
   std::set<ProcessId> accepted;           // the proposal
 };
 
-struct World {
+struct ModelState {
   std::array<QuorumProcess, kCount> processes;
   std::set<std::pair<ProcessId, ProcessId>> cuts;
   int faults = 0;
   std::set<std::string> committed;  // all tables ever committed
 
-  World() {
+  ModelState() {
     const auto first = std::make_shared<const Membership>(table_of(1, {0, 1, 2}));
     for (QuorumProcess& process : processes) process.quorum.commit(first);
     processes[0].deciding = processes[0].quorum;
@@ -91,19 +91,19 @@ struct World {
 /// Explores all orders from a world on, depth first; each world once.
 class Orders {
  public:
-  size_t explore(const World& world) {
+  size_t explore(const ModelState& world) {
     if (!seen_.insert(world.key()).second) return 0;
     check(world);
     size_t count = 1;
     if (seen_.size() > kMost) return count;
-    for_each_next(world, [&](World&& next) { count += explore(next); });
+    for_each_next(world, [&](ModelState&& next) { count += explore(next); });
     return count;
   }
 
  private:
   static constexpr size_t kMost = 400'000;
 
-  static void check(const World& world) {
+  static void check(const ModelState& world) {
     int in_charge = 0;
     for (ProcessId p = 0; p < kCount; ++p) in_charge += world.in_charge(p) ? 1 : 0;
     if (in_charge > 1) FAIL("two coordinators have a majority");
@@ -119,19 +119,19 @@ class Orders {
   }
 
   template <typename Visit>
-  void for_each_next(const World& world, const Visit& visit) {
+  void for_each_next(const ModelState& world, const Visit& visit) {
     const auto step = [&](const auto& change) {
-      World next = world;
+      ModelState next = world;
       change(next);
       visit(std::move(next));
     };
     if (world.faults < kFaults) {
       for (ProcessId a = 0; a < kCount; ++a) {
-        if (world.processes[a].alive) step([&](World& w) { ++w.faults, w.processes[a].alive = false; });
+        if (world.processes[a].alive) step([&](ModelState& w) { ++w.faults, w.processes[a].alive = false; });
         for (ProcessId b = a + 1; b < kCount; ++b) {
-          if (world.linked(a, b)) step([&](World& w) { ++w.faults, w.cuts.insert({a, b}); });
+          if (world.linked(a, b)) step([&](ModelState& w) { ++w.faults, w.cuts.insert({a, b}); });
         }
-        step([&](World& w) {  // cut off from both
+        step([&](ModelState& w) {  // cut off from both
           ++w.faults;
           for (ProcessId b = 0; b < kCount; ++b) {
             if (b != a) w.cuts.insert(std::minmax(a, b));
@@ -139,7 +139,7 @@ class Orders {
         });
       }
     }
-    if (!world.cuts.empty()) step([](World& w) { w.cuts.clear(); });
+    if (!world.cuts.empty()) step([](ModelState& w) { w.cuts.clear(); });
     for (ProcessId p = 0; p < kCount; ++p) {
       if (!world.processes[p].alive) continue;
       member_steps(world, p, step);
@@ -148,12 +148,12 @@ class Orders {
   }
 
   template <typename Step>
-  static void member_steps(const World& world, ProcessId p, const Step& step) {
+  static void member_steps(const ModelState& world, ProcessId p, const Step& step) {
     const QuorumProcess& self = world.processes[p];
     const ProcessId coordinator = self.coordinator;
     if (coordinator != kNoProcess && coordinator != p &&
         (!world.linked(p, coordinator) || !world.processes[coordinator].alive)) {
-      step([&](World& w) {
+      step([&](ModelState& w) {
         QuorumProcess& me = w.processes[p];
         me.coordinator = kNoProcess;
         // A dead coordinator's port refuses connections if its machine can be reached.
@@ -168,7 +168,7 @@ class Orders {
       const QuorumProcess& other = world.processes[c];
       if (c == p || !other.alive || !world.linked(p, c)) continue;
       if (self.bound == kNoProcess && other.coordinator == kNoProcess && other.bound == kNoProcess) {
-        step([&](World& w) {
+        step([&](ModelState& w) {
           w.processes[p].bound = c;
           w.processes[p].candidates.insert(c);
           w.processes[c].held[p] = w.processes[p].quorum;
@@ -177,11 +177,11 @@ class Orders {
       // The silent coordinator sends again, and has not dropped this process.
       const bool member = other.deciding && other.deciding->newest()->process(p) != nullptr;
       if (self.bound == kNoProcess && world.is_coordinator(c) && member && !self.given_up.contains(c)) {
-        step([&](World& w) { follow(w, p, c); });
+        step([&](ModelState& w) { follow(w, p, c); });
       }
       // A skipped candidate became the coordinator with this process's request.
       if (world.is_coordinator(c) && other.attached.contains(p) && self.candidates.contains(c)) {
-        step([&](World& w) {
+        step([&](ModelState& w) {
           follow(w, p, c);
           w.processes[c].attached.erase(p);
           give_up_others(w, p, c);
@@ -189,12 +189,12 @@ class Orders {
       }
     }
     if (self.bound != kNoProcess && (!world.linked(p, self.bound) || !world.processes[self.bound].alive)) {
-      step([&](World& w) { w.processes[p].bound = kNoProcess, w.processes[p].timed_out = true; });
+      step([&](ModelState& w) { w.processes[p].bound = kNoProcess, w.processes[p].timed_out = true; });
     }
     for (ProcessId dead = 0; dead < kCount; ++dead) {
       const bool holds = !self.timed_out || merged(self).needs(p);
       const bool provable = !world.processes[dead].alive && world.linked(p, dead) && holds;
-      if (provable && !self.quorum.excludes(dead)) step([&](World& w) { w.processes[p].quorum.exclude(dead); });
+      if (provable && !self.quorum.excludes(dead)) step([&](ModelState& w) { w.processes[p].quorum.exclude(dead); });
     }
     if (self.bound == kNoProcess) take_over(world, p, step);
   }
@@ -206,7 +206,7 @@ class Orders {
     return all;
   }
 
-  static void follow(World& w, ProcessId p, ProcessId coordinator) {
+  static void follow(ModelState& w, ProcessId p, ProcessId coordinator) {
     QuorumProcess& me = w.processes[p];
     me.coordinator = coordinator;
     me.bound = kNoProcess;
@@ -214,19 +214,19 @@ class Orders {
     me.candidates.clear();
     me.held.clear();
   }
-  static void give_up_others(World& w, ProcessId p, ProcessId coordinator) {
+  static void give_up_others(ModelState& w, ProcessId p, ProcessId coordinator) {
     for (ProcessId before = 0; before < kCount; ++before) {
       if (before != coordinator) w.processes[p].given_up.insert(before);
     }
   }
 
   template <typename Step>
-  static void take_over(const World& world, ProcessId p, const Step& step) {
+  static void take_over(const ModelState& world, ProcessId p, const Step& step) {
     const Quorum quorum = merged(world.processes[p]);
     std::set<ProcessId> here = {p};
     for (const auto& [other, held] : world.processes[p].held) here.insert(other);
     if (!quorum.majority([&](ProcessId process) { return here.contains(process); })) return;
-    step([&](World& w) {
+    step([&](ModelState& w) {
       follow(w, p, p);
       QuorumProcess& me = w.processes[p];
       me.deciding = quorum;
@@ -244,7 +244,7 @@ class Orders {
   }
 
   template <typename Step>
-  static void coordinator_steps(const World& world, ProcessId p, const Step& step) {
+  static void coordinator_steps(const ModelState& world, ProcessId p, const Step& step) {
     const QuorumProcess& self = world.processes[p];
     const MembershipPtr newest = self.deciding->newest();
     if (!self.proposed && newest->epoch() < 5) {
@@ -252,7 +252,7 @@ class Orders {
         const ProcessId lost = info.process;
         const bool has_left = !world.processes[lost].alive || !world.linked(p, lost) || !world.follows(lost, p);
         if (lost == p || !has_left || !world.in_charge(p)) continue;
-        step([&](World& w) {
+        step([&](ModelState& w) {
           std::set<ProcessId> left;
           for (const ProcessInfo& one : newest->processes()) {
             if (one.process != lost) left.insert(one.process);
@@ -269,19 +269,19 @@ class Orders {
       for (const QuorumProcess& other : world.processes)
         left_by_silence = left_by_silence || (other.alive && other.timed_out);
       const bool holds = !left_by_silence || self.deciding->needs(p);
-      if (provable && holds) step([&](World& w) { w.processes[p].deciding->exclude(dead); });
+      if (provable && holds) step([&](ModelState& w) { w.processes[p].deciding->exclude(dead); });
     }
     if (!self.proposed) return;
     for (ProcessId member = 0; member < kCount; ++member) {
       if (member == p || !world.follows(member, p) || !world.linked(p, member) || self.accepted.contains(member))
         continue;
-      step([&](World& w) {
+      step([&](ModelState& w) {
         w.processes[member].quorum.accept(self.proposed);
         w.processes[p].accepted.insert(member);
       });
     }
     if (self.deciding->majority([&](ProcessId process) { return self.accepted.contains(process); })) {
-      step([&](World& w) {
+      step([&](ModelState& w) {
         QuorumProcess& me = w.processes[p];
         w.committed.insert(pack(*me.proposed));
         me.deciding->commit(me.proposed);
@@ -294,7 +294,7 @@ class Orders {
         me.proposed = nullptr;
         me.accepted.clear();
       });
-      step([&](World& w) {  // the same, but no member receives it
+      step([&](ModelState& w) {  // the same, but no member receives it
         QuorumProcess& me = w.processes[p];
         w.committed.insert(pack(*me.proposed));
         me.deciding->commit(me.proposed);
@@ -312,7 +312,7 @@ class Orders {
 
 TEST_CASE("in every order of three processes and two faults at most one coordinator has a majority") {
   Orders orders;
-  const size_t worlds = orders.explore(World());
+  const size_t worlds = orders.explore(ModelState());
   INFO(worlds << " worlds");
   CHECK(worlds > 1000);
   CHECK(worlds < 400'000);  // all of them
