@@ -156,8 +156,7 @@ local function of_words(words)
   end
   local others = {}
   for i = 2, math.min(#found, 7) do
-    others[#others + 1] = ("  %-32s %s"):format(found[i].title, #found[i].summary <= 80 and found[i].summary
-      or found[i].summary:sub(1, 77):match("^(.*)%s") .. " ...")
+    others[#others + 1] = ("  %-32s %s"):format(found[i].title, search.shortened(found[i].summary, 80))
   end
   if #others > 0 then print("\nalso:\n" .. table.concat(others, "\n")) end
   return true

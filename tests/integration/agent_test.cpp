@@ -82,7 +82,7 @@ TEST_CASE("an agent that stays serves jobs that succeed, fail and crash, until S
   const Words words = {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--node-rank", "0", "job.lua"};
   Process agent =
       start_in(folder, "empty", {"agent", "--stay", "-n", "1", "--start-timeout", "1", "--join", port.endpoint()});
-  CHECK(agent.wait_for_output("no job yet: no coordinator at " + port.endpoint(), 20));
+  CHECK(agent.wait_for_output("no job yet: no coordinator at tcp://" + port.endpoint(), 20));
   for (const auto& [job, code] : {std::pair{"fails", 1}, {"crashes", 137}, {"job", 0}}) {
     Process coordinator = start_in(folder, job, words);
     CHECK(coordinator.wait(30).has_value());

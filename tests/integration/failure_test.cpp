@@ -107,7 +107,7 @@ TEST_CASE("an uncaught error of each engine ends the run with 1 and names the ra
       {"actor.peer.run { push = print, schedule = print, stop = print, lost = print }",
        "peer.run cannot honour lost: "},
       {"actor.mapreduce.load('none.txt')", "mapreduce.load: none.txt: cannot open for reading: No such file"},
-      {"actor.mapreduce.range(1, 4):save('s3://out')", "mapreduce.save: 's3://' is not supported"},
+      {"actor.mapreduce.range(1, 4):save('gs://out')", "mapreduce.save: 'gs://' is not supported"},
       {"actor.mapreduce.range(1, 9):filter(function() error('no row') end):count()", "first on rank "},
       {"actor.mapreduce.range(1, 1000000):collect()", "mapreduce.collect: the result has"},
   }));

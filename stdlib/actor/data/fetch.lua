@@ -75,6 +75,9 @@ local options_of_fetch = { sha256 = "string?", timeout = "number?", ca_file = "s
 ---or processes of a machine that call `fetch` at once download the file once. A terminal shows a progress bar.
 ---
 ---     local path = data.fetch("https://example.org/iris.csv", { sha256 = "...64 digits..." })
+---```lua
+---print(actor.data.fetch("file:///etc/passwd"))  --> /etc/passwd
+---```
 ---
 ---Raises if the file cannot be fetched or stored, or has another sum; then nothing is stored. A lost connection is
 ---continued if the server supports it. A `file://` URL returns its own path.

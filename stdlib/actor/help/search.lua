@@ -48,13 +48,23 @@ local function packed(text) return " " .. table.concat(M.words(text), " ") .. " 
 
 local longest_summary = 200
 
+---Returns a text of at most `length` bytes and " ...": cut behind a word, or within a longer word.
+---@param text string
+---@param length integer
+---@return string
+function M.shortened(text, length)
+  if #text <= length then return text end
+  local cut = text:sub(1, length)
+  return (cut:match("^(.*)%s") or cut) .. " ..."
+end
+
 ---Returns the first sentence of a text, cut if it is long.
 ---@param text string
 ---@return string
 function M.sentence(text)
   text = text:gsub("%s+", " "):gsub("`", ""):match("^%s*(.-)%s*$")
   text = text:match("^(.-%.)%s") or text
-  return #text <= longest_summary and text or text:sub(1, longest_summary):match("^(.*)%s") .. " ..."
+  return M.shortened(text, longest_summary)
 end
 
 ---Makes a text of the list.

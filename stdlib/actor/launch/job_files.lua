@@ -14,12 +14,12 @@ local most_bytes = 256 * 2 ^ 20
 local function folder_of(path) return path:match("^(.*/)[^/]*$") or "" end
 local function base_of(path) return path:match("[^/]*$") end
 
-local Set = {}
-Set.__index = Set
+local JobFiles = {}
+JobFiles.__index = JobFiles
 
 -- Adds the modules in `require "NAME"` and `require("NAME")`, if they are beside the script. A name in a comment counts
 -- too: an additional file does no harm.
-function Set:add_required(text)
+function JobFiles:add_required(text)
   for module in text:gmatch("require%s*%(?%s*[\"']([%w_%-%.]+)[\"']") do
     local relative = module:gsub("%.", "/")
     for _, candidate in ipairs { relative .. ".lua", relative .. "/init.lua" } do
@@ -35,7 +35,7 @@ function Set:add_required(text)
 end
 
 -- Adds a file and the modules that it requires.
-function Set:add(name, text)
+function JobFiles:add(name, text)
   if self.known[name] then return true end
   self.known[name] = true
   self.bytes = self.bytes + #text
@@ -47,14 +47,14 @@ function Set:add(name, text)
   return true
 end
 
-function Set:add_file(name, path)
+function JobFiles:add_file(name, path)
   local text, why = util.read(path)
   if not text then return nil, why end
   return self:add(name, text)
 end
 
 -- Adds a file, or all files in a folder, from below the script's folder.
-function Set:copy(path)
+function JobFiles:copy(path)
   local name = path:gsub("^%./", ""):gsub("/+$", "")
   if self.folder ~= "" and name:sub(1, #self.folder) == self.folder then name = name:sub(#self.folder + 1) end
   if name == "" or name:sub(1, 1) == "/" or ("/" .. name .. "/"):find("/../", 1, true) then
@@ -79,7 +79,7 @@ end
 ---@return actor.launch.File[]? files "job/SCRIPT" first, the rule as "rule/FILE"
 ---@return string? message
 function M.collect(script, more, rule)
-  local set = setmetatable({ folder = folder_of(script), known = {}, bytes = 0 }, Set)
+  local set = setmetatable({ folder = folder_of(script), known = {}, bytes = 0 }, JobFiles)
   local fine, why = set:add_file("job/" .. base_of(script), script)
   if fine and rule then fine, why = set:add_file("rule/" .. base_of(rule), rule) end
   for _, path in ipairs(more) do

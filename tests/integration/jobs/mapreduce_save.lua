@@ -183,7 +183,7 @@ function jobs.wrong_arguments_are_errors_at_the_line_of_the_user()
   local refused = expect.refused
   refused(function() mr.range(1, 4):save('out', { format = 'xml' }) end, "expected one of 'text', 'csv', 'jsonl', got 'xml'")
   refused(function() mr.range(1, 4):save('out', { overwite = true }) end, "unknown option 'overwite' to mapreduce.save")
-  refused(function() mr.range(1, 4):save('s3://out') end, "mapreduce.save: 's3://' is not supported")
+  refused(function() mr.range(1, 4):save('gs://out') end, "mapreduce.save: 'gs://' is not supported")
   refused(function() mr.range(1, 4):save('') end, "names no path")
   refused(function() mr.range(1, 4):save('out', { header = { 'a' } }) end, "only CSV has a header")
   refused(function() mr.range(1, 4):save('out', { format = 'csv', separator = ', ' }) end, "expected one character")
