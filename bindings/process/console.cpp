@@ -125,7 +125,7 @@ std::string_view cut(std::string_view text, size_t most) {
 /// Writes `text` behind the C library's buffered output. Returns 0 or the errno of the failure.
 int Console::write_all(std::FILE* file, std::string_view text) {
   int error = 0;
-  spoken_ = now();
+  spoke_ = true;
   {
     const NoBrokenPipe none(closed_ != nullptr);
     const Turn turn(turns_, waits_for_turn_);
@@ -260,6 +260,7 @@ std::optional<std::string> Console::overdue_status(double seconds) {
   if (keeps_ || status_columns() > 0) return std::nullopt;
   std::lock_guard lock(mutex_);
   const double time = now();
+  if (std::exchange(spoke_, false)) spoken_ = time;
   if (finished_ || !waiting_.empty() || time - spoken_ < seconds) return std::nullopt;
   spoken_ = time;
   return status_;

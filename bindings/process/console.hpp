@@ -84,7 +84,8 @@ class Console : private NonCopyable {
   const bool gathers_;   // standard output is no terminal
   std::string waiting_;  // pending lines of output
   double written_ = -1;  // time of the last write of output on the steady clock
-  double spoken_;        // time of the last write to any file, or of the last overdue status
+  bool spoke_ = false;   // written to any file since the last overdue_status
+  double spoken_;        // time of the overdue_status that saw the last write, or returned a text
   int out_error_ = 0;    // the first errno of standard output
   bool ending_ = false;
   Task late_writer_;  // writes pending lines after a delay; started on first use

@@ -210,6 +210,10 @@ class HelpFormat final : public CLI::Formatter {
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
     return shown_names(CLI::Formatter::make_option_name(option, positional));
   }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string shown = CLI::Formatter::make_option_opts(option);
+    return shown.substr(0, shown.find(" Excludes: "));
+  }
 };
 
 ParsedCommand usage_error(const std::string& message) {

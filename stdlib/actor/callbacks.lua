@@ -4,7 +4,6 @@ local check = require("actor.check")
 local new = require("table.new")
 local node = require("actor.c.node")
 local owner = require("actor.c.owner")
-local program = require("actor.c.program")
 local util = require("actor.util")
 
 local M = {}
@@ -73,7 +72,7 @@ end
 ---@return string name for errors about its results
 ---@return fun(summary: table)|nil ended to be called with the summary of the run
 function M.push_of(push)
-  if not program.works() then return push, M.named("push", push) end
+  if not require("actor.c.program").works() then return push, M.named("push", push) end
   local own = require("actor.program")
   return own.push, "push (by the program of this host)", own.ended
 end
