@@ -56,8 +56,8 @@ struct ToProgramValue {
   }
 };
 
-ProgramFunction adapted(const std::string& name, const Function& fn) {
-  return [name, fn](std::span<const ProgramValue> given) {
+ProgramFunction adapted(std::string name, Function fn) {
+  return [name = std::move(name), fn = std::move(fn)](std::span<const ProgramValue> given) {
     std::vector<Value> arguments;
     arguments.reserve(given.size());
     for (const ProgramValue& value : given) {
@@ -90,7 +90,8 @@ Host::Host(HostConfig config) : impl_(std::make_unique<Impl>()) { impl_->config 
 Host::~Host() = default;
 
 Host& Host::function(std::string name, Function fn) {
-  impl_->functions[name] = adapted(name, fn);
+  ProgramFunction adapted_function = adapted(name, std::move(fn));
+  impl_->functions[std::move(name)] = std::move(adapted_function);
   return *this;
 }
 

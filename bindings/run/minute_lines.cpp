@@ -33,7 +33,7 @@ std::string summary_of_state(const std::string& state, double seconds) {
     most = std::max(most, step);
   }
   const std::string noun = workers == 1 ? " worker" : " workers";
-  const std::string text = "in progress for " + time + " on " + std::to_string(workers) + noun;
+  std::string text = "in progress for " + time + " on " + std::to_string(workers) + noun;
   if (most == 0) return text;
   if (least == most) return text + ", at step " + std::to_string(most);
   return text + ", at steps " + std::to_string(least) + " to " + std::to_string(most);

@@ -84,8 +84,8 @@ void PeerWait::show_barrier() {
   std::vector<NodeId> ids;
   if (gate_.sampled()) {
     for (const NodeId id : gate_.sampled_behind()) add(ids, id);
-  } else if (all_.included && all_.slowest != kNoNode && all_.slowest != bridge_.node().index()) {
-    add(ids, all_.slowest);
+  } else if (all_.included && all_.slowest != kNoNode && all_.least < mark_of(run_, gate_.step())) {
+    add(ids, all_.slowest);  // otherwise no worker is behind this one: the rule itself refuses the step
   }
   if (!ids.empty()) await_workers(std::move(ids));
 }

@@ -298,7 +298,7 @@ if actor.rank == 0 then print("weight", actor.param.get("weight"):mean()) end
             self.assertRegex(self.finish(worker), r"\d+ steps, the last loss ")
         out = self.finish(run)
         self.assertIn("1 workers lost", out)
-        self.assertGreater(float(re.search(r"test accuracy: ([0-9.]+)", out).group(1)), 80)
+        self.assertGreater(float(re.search(r"test accuracy: ([0-9.]+)", out).group(1)), 40)
 
 
 def write_digits(folder):
