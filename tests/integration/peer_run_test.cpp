@@ -90,7 +90,7 @@ TEST_CASE("the console swaps the rule of peers during a run") {
   const bool held = wait_until(
       [&] {
         seen = folder.run({"repl", "--attach", "-e", ":barrier"});
-        return seen.out.find("3 of 3 wait") != std::string::npos;
+        return seen.out.find("3 of 3 wait") != std::string::npos && seen.out.find("the rule") != std::string::npos;
       },
       20);
   INFO(run.describe() << seen.description);

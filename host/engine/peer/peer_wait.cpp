@@ -80,14 +80,20 @@ std::string PeerWait::describe_slowest() const {
   return description + ", which has completed " + std::to_string(completed(least)) + " steps";
 }
 
+bool PeerWait::slowest_is_behind() const {
+  return all_.included && all_.slowest != kNoNode && all_.slowest != bridge_.node().index() &&
+         all_.least < mark_of(run_, gate_.step());
+}
+
 void PeerWait::show_barrier() {
   std::vector<NodeId> ids;
   if (gate_.sampled()) {
     for (const NodeId id : gate_.sampled_behind()) add(ids, id);
-  } else if (all_.included && all_.slowest != kNoNode && all_.least < mark_of(run_, gate_.step())) {
-    add(ids, all_.slowest);  // otherwise no worker is behind this one: the rule itself refuses the step
+    if (ids.empty()) return;  // the next sample may have them
+  } else if (slowest_is_behind()) {
+    add(ids, all_.slowest);
   }
-  if (!ids.empty()) await_workers(std::move(ids));
+  await_workers(std::move(ids));
 }
 
 Status PeerWait::show(const std::vector<KeyClient::Pending>& pending) {
@@ -111,6 +117,8 @@ Status PeerWait::show(const std::vector<KeyClient::Pending>& pending) {
       if (request.awaited.empty() && request.owner) add(ids, *request.owner);
     }
     description = bridge_.describe(pending);
+  } else if (ids.empty() && phase_ == Phase::pass && !gate_.sampled() && !slowest_is_behind()) {
+    description = "the barrier rule, which refuses the step although no worker is behind";
   } else if (ids.empty() && !(phase_ == Phase::pass && gate_.sampled()) && all_.included && all_.slowest != kNoNode) {
     add(ids, all_.slowest);
     description = describe_slowest();

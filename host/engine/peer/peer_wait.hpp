@@ -55,6 +55,8 @@ class PeerWait {
 
  private:
   std::string describe_slowest() const;
+  /// Whether a worker has completed fewer steps than this node. If none has, the rule itself refuses the step.
+  bool slowest_is_behind() const;
   void await_workers(std::vector<NodeId> ids);
 
   PeerBridge& bridge_;
