@@ -20,7 +20,6 @@
 
 using actorhost::Code;
 using actorhost::EmbeddedHost;
-using actorhost::Error;
 using actorhost::ProgramCallPtr;
 using actorhost::ProgramValue;
 

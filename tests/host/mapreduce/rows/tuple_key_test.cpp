@@ -20,7 +20,7 @@ std::string array(Write... write) {
 auto num(double value) {
   return [value](std::string& out) { value_writer::number(out, value); };
 }
-auto txt(std::string value) {
+auto txt(const std::string& value) {
   return [value](std::string& out) { value_writer::text(out, value); };
 }
 auto truth(bool value) {
