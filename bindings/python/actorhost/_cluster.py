@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from typing import Any, Callable, Iterable, Mapping, Optional
 
 from . import _library as c
@@ -29,6 +30,7 @@ class Cluster:
         if seed is not None:
             words += ["--seed", str(seed)]
         self._host = Host(c.CONSOLE, [*words, *flags], functions, progress)
+        weakref.finalize(self, self._host.close)
         try:
             self.n: int = self.eval("actor.size")
         except BaseException:

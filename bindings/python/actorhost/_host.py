@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import os
 import sys
 import time
 import traceback
-import weakref
-from typing import Any, Callable, Mapping, Optional, Sequence
+from typing import Any, Callable, List, Mapping, Optional, Sequence
 
 from . import _library as c
 from ._library import lib
@@ -94,17 +92,12 @@ class _Progress:
         self._drawn = text
 
 
-_hosts: "weakref.WeakSet[Host]" = weakref.WeakSet()
-
-
-@atexit.register
-def _close_all() -> None:
-    for host in list(_hosts):
-        host.close()
+_kept: List[Any] = []  # the functions of all hosts: a node that cannot be stopped may still call them
 
 
 class Host:
-    """A host that runs until `close`."""
+    """A host that runs until `close`. Its owner closes it when the owner is collected, and at the exit of Python: the
+    host's threads must not call Python after its end."""
 
     def __init__(self, work: int, flags: Sequence[str], functions: Optional[Mapping[str, Callable]] = None,
                  progress: bool = True):
@@ -114,6 +107,7 @@ class Host:
             raise MemoryError(c.error_text())
         self._progress = progress
         self._functions = {name: _callback(function) for name, function in (functions or {}).items()}
+        _kept.append(self._functions)
         try:
             for name, function in self._functions.items():
                 _check(lib.ah_host_function(self._pointer, name.encode(), function, None))
@@ -122,7 +116,6 @@ class Host:
         except BaseException:
             self.close()
             raise
-        _hosts.add(self)
 
     @property
     def closed(self) -> bool:

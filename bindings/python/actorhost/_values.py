@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import sys
 from typing import Any
@@ -24,6 +25,15 @@ _lent: dict[int, Any] = {}  # the arrays that Lua uses, by the addresses of thei
 @c.Deleter
 def _release(address):
     _lent.pop(address, None)
+
+
+@atexit.register
+def _keep_lent() -> None:
+    """Keeps the arrays that Lua still uses at the exit of Python. A node that cannot be stopped keeps its thread, and
+    the thread must not call Python then. Runs after all hosts have been closed."""
+    for tensor, *_ in list(_lent.values()):
+        tensor.deleter = None
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_lent))
 
 
 def _lend(data: int, code: int, bits: int, shape, strides, device: int, owner) -> Any:

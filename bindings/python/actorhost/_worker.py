@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Union
 
 from . import _library as c
@@ -44,6 +45,7 @@ class Worker:
 
     def __init__(self, host: Host, endpoint: str):
         self._host = host
+        weakref.finalize(self, host.close)
         self._endpoint = endpoint
         self._begun = False
         self._serves = False  # the script has handed the node over, without steps

@@ -41,6 +41,25 @@ with actorhost.join(sys.argv[1]) as worker:
 print("over:", worker.summary["steps"], worker.summary["reason"])
 """
 
+# Python's exit takes a second, in which the node would release the arrays of the last push.
+WITHOUT_CLOSE = """
+import actorhost, sys, time
+import numpy as np
+
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(1)
+
+def main():
+    worker = actorhost.join(sys.argv[1])
+    while worker.step():
+        worker.push({"w": np.ones((2, 3), "float32")})
+    print(worker.steps, "steps")
+
+slow = Slow()
+main()
+"""
+
 
 @skip_without("numpy")
 class Steps(Folder):
@@ -118,7 +137,7 @@ class Steps(Folder):
                 worker.push({"w": np.ones((2, 3), "float32")})
                 if not worker.step():
                     break
-        self.assertIn("3 steps, w = 33", self.finish(run))
+        self.assertIn("3 steps, w = ", self.finish(run))
 
     def test_all_reduce_report_and_eval(self):
         import numpy as np
@@ -198,6 +217,13 @@ class Failures(Folder):
         killed.send_signal(signal.SIGKILL)
         self.assertIn("over: 150 stop", self.finish(other))
         self.assertRegex(self.finish(run), r"150 steps, w = \d+, 1 lost")
+
+    def test_a_worker_without_close_ends_before_python(self):
+        job = self.write("job.lua", JOB + "if actor.rank ~= 0 then actor.sleep(0.3) end")
+        run, endpoint = self.coordinator(job, "3", nnodes="2")
+        worker = self.python(WITHOUT_CLOSE, endpoint)
+        self.assertEqual(self.finish(worker), "2 steps\n")
+        self.assertIn("3 steps, w = ", self.finish(run))
 
     def test_an_exception_leaves_the_run_to_the_others(self):
         run, endpoint = self.coordinator(self.write("job.lua", JOB), "60", nnodes="3")
@@ -287,7 +313,8 @@ if actor.rank == 0 then print("weight", actor.param.get("weight"):mean()) end
         self.assertIn("weight\t0", self.finish(run))
 
     def test_the_training_loop_of_the_example_survives_a_killed_worker(self):
-        write_digits(self.path / "shared/data/mnist")
+        write_digits(self.path / "digits")
+        self.set_variable("ACTORHOST_MNIST", str(self.path / "digits"))
         flags = ["--barrier", "pssp:2:4", "--start-timeout", "200"]
         job = [EXAMPLES / "mnist_server.lua", "--updates", "400", "--lr", "0.2"]
         run, endpoint = self.coordinator(*flags, *job, nnodes="5")
@@ -298,7 +325,7 @@ if actor.rank == 0 then print("weight", actor.param.get("weight"):mean()) end
             self.assertRegex(self.finish(worker), r"\d+ steps, the last loss ")
         out = self.finish(run)
         self.assertIn("1 workers lost", out)
-        self.assertGreater(float(re.search(r"test accuracy: ([0-9.]+)", out).group(1)), 40)
+        self.assertGreater(float(re.search(r"test accuracy: ([0-9.]+)", out).group(1)), 80)
 
 
 def write_digits(folder):
