@@ -43,8 +43,8 @@ void end_with(ProgramCall& call, const ProgramValue& summary) {
 
 void Program::add(ProgramCallPtr call) {
   std::lock_guard lock(mutex_);
+  if (summary_) return end_with(*call, *summary_);  // first: the host may have ended since
   if (over_) return call->end(*over_);
-  if (summary_) return end_with(*call, *summary_);
   waiting_.push_back(std::move(call));
   has_call_ = true;
   if (wake_) wake_();

@@ -102,7 +102,7 @@ class Program : private NonCopyable {
   /// Sets the function that wakes the worker.
   void set_wake(std::function<void()> wake);
   /// The worker's run has ended with this summary, so no step follows: ends the calls that wait and later calls, with
-  /// Code::aborted and the summary as their value, until `resume`.
+  /// Code::aborted and the summary as their value, until `resume`; also after `end`.
   void pause(ProgramValue summary);
   void resume();
 
@@ -114,7 +114,7 @@ class Program : private NonCopyable {
   ProgramCallPtr find(uint64_t number) const;
   void forget(uint64_t number);
 
-  /// The host has ended: so do all calls, also later calls.
+  /// The host has ended: all calls end, also later calls.
   void end(const Error& why);
 
  private:
