@@ -28,11 +28,8 @@ class LuaError(Error):
 class RunError(Error):
     """The run has failed or cannot be joined, or it has ended and takes no more calls."""
 
-
-class _Ended(RunError):
-    """The run has ended; `summary` is what its param.run or peer.run returned, if the worker was in one."""
-
-    summary: Optional[dict] = None
+    _ended = False  # a call found that the run has ended
+    _summary: Optional[dict] = None  # what the ended run's param.run or peer.run returned, if the worker was in one
 
 
 def _check(status: int) -> None:
@@ -45,11 +42,11 @@ def _check(status: int) -> None:
         raise LuaError(text)
     if status == c.INTERRUPTED:
         raise KeyboardInterrupt(text)
-    if status == c.ENDED:
-        raise _Ended(text)
     if status == c.MEMORY:
         raise MemoryError(text)
-    raise RunError(text)
+    error = RunError(text)
+    error._ended = status == c.ENDED
+    raise error
 
 
 def _place(error: BaseException) -> str:
@@ -139,9 +136,9 @@ class Host:
         try:
             try:
                 self._wait(call, output)
-            except _Ended as error:
-                found = self._values(call, 0)
-                error.summary = found[0] if found else None
+            except RunError as error:
+                found = self._values(call, 0) if error._ended else None
+                error._summary = found[0] if found else None
                 raise
             found = [_single(self._values(call, rank)) for rank in range(ranks or 1)]
             return found if ranks else found[0]

@@ -7,7 +7,7 @@ import weakref
 from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Union
 
 from . import _library as c
-from ._host import Host, LuaError, RunError, _Ended
+from ._host import Host, LuaError, RunError
 from ._values import copy_into, is_array
 
 Key = Union[str, int, float]
@@ -68,10 +68,12 @@ class Worker:
             return True
         try:
             place = self._host.call("require('actor').program.begin()")
-        except _Ended as error:
-            if error.summary is None:
+        except RunError as error:
+            if not error._ended:
+                raise
+            if error._summary is None:
                 self._host.wait()  # raises the run's own error
-            self.summary = error.summary
+            self.summary = error._summary
             return False
         self._serves = place is None
         if place:
@@ -90,8 +92,9 @@ class Worker:
             self._begun = False
             try:
                 self._host.call("require('actor').program.finish()")
-            except _Ended:
-                pass
+            except RunError as error:
+                if not error._ended:
+                    raise
         return self._begin()
 
     def pull(self, into: Any = None) -> Dict[Key, Any]:
