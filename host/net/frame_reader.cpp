@@ -21,7 +21,7 @@ constexpr size_t kHeadRoom = 512;
 FrameReader::FrameReader(const FrameLimits& limits, RoomFor room_for)
     : limits_(limits),
       room_for_(std::move(room_for)),
-      buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)) {}
+      buffer_(std::make_unique_for_overwrite<std::byte[]>(kFirstBufferBytes)) {}
 
 size_t FrameReader::room(std::array<Piece, 2>& pieces) noexcept {
   size_t count = 0;
@@ -34,12 +34,14 @@ size_t FrameReader::room(std::array<Piece, 2>& pieces) noexcept {
 Status FrameReader::received(size_t bytes, std::vector<Frame>& out) {
   if (in_body_) take_body(bytes, out);
   end_ += bytes;
+  if (end_ == capacity_) least_capacity_ = kBufferBytes;
   for (;;) {
     Result<bool> took = take_frame(out);
     if (!took.ok()) return took.error();
     if (!*took) break;
   }
   if (begin_ == end_) begin_ = end_ = 0;
+  if (capacity_ < least_capacity_) make_space(0);
   return {};
 }
 
@@ -107,7 +109,7 @@ Result<Blob> FrameReader::body_of(const Frame& head, size_t bytes) const {
 /// Makes space for an incomplete head after begin_, and for a large read.
 void FrameReader::make_space(size_t head_bytes) {
   const size_t have = buffered();
-  const size_t wanted = std::max(head_bytes, kBufferBytes);
+  const size_t wanted = std::max(head_bytes, least_capacity_);
   if (wanted != capacity_) {
     auto other = std::make_unique_for_overwrite<std::byte[]>(std::max(wanted, have));
     std::memcpy(other.get(), buffer_.get() + begin_, have);

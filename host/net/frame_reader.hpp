@@ -17,7 +17,8 @@ namespace actorhost {
 
 class FrameReader {
  public:
-  static constexpr size_t kBufferBytes = size_t{256} << 10;
+  static constexpr size_t kBufferBytes = size_t{256} << 10;  // once a read has filled the first buffer
+  static constexpr size_t kFirstBufferBytes = 1024;          // most links only have a few short frames
 
   /// Returns the memory for a large body of `bytes` bytes; an empty blob selects a new block.
   using RoomFor = std::function<Blob(const Frame& head, size_t bytes)>;
@@ -42,7 +43,8 @@ class FrameReader {
   const FrameLimits limits_;
   const RoomFor room_for_;
   std::unique_ptr<std::byte[]> buffer_;
-  size_t capacity_ = kBufferBytes;
+  size_t capacity_ = kFirstBufferBytes;
+  size_t least_capacity_ = kFirstBufferBytes;
   size_t begin_ = 0;
   size_t end_ = 0;
   bool after_large_ = false;  // the newest frame has a large body

@@ -7,7 +7,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kFirstCapacity = size_t{4} << 10;
+constexpr size_t kFirstCapacity = 256;  // a node may have a link to each of thousands of nodes
 constexpr size_t kKeptCapacity = size_t{2} << 20;
 
 }  // namespace
