@@ -8,7 +8,7 @@ local util = require("actor.util")
 local known = {
   { name = "json", help = "one JSON object instead of text" },
   { name = "token-file", value = "FILE", help = "the token to check, as for a run (the default file)" },
-  { name = "help", help = "this" },
+  { name = "help", help = "this page" },
 }
 local columns = 80
 local dashboard_port = 8787

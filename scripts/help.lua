@@ -20,7 +20,7 @@ local list = {
   { name = "html", value = "DIR", help = "write the reference and the guides as pages: DIR/index.html" },
   { name = "man", value = "COMMAND", help = "print the manual page of a subcommand; run: of the program" },
   { name = "completion", value = table.concat(completion.shells, "|"), help = "print the completion script of a shell" },
-  { name = "help", short = "h", help = "this" },
+  { name = "help", short = "h", help = "this page" },
 }
 
 local usage = [[

@@ -1,5 +1,5 @@
--- actorhost launch --hosts a,b:2,c [flags] job.lua [args]: runs a job on several hosts over ssh. A far side on each host
--- (stdlib/actor/launch/far_side.lua) receives the job's files, starts the job, and ends it with this process.
+-- actorhost launch --hosts a,b:2,c [flags] job.lua [args]: runs a job on several hosts over ssh. A far side on each
+-- host (stdlib/actor/launch/far_side.lua) receives the job's files, starts the job, and ends it with this process.
 local actor = require("actor")
 local command = require("actor.c.command")
 local far_side = require("actor.launch.far_side")

@@ -1,6 +1,6 @@
--- actorhost rehearse --seeds A:B [-j N] [--shrink] [flags] job.lua: rehearses a job with many seeds, each in a process of
--- its own. Prints each failure with the command that repeats it, and with --shrink a smaller rehearsal that fails in the
--- same way. main.cpp has parsed the flags; the arguments are the job, the flags of the search, then all words.
+-- actorhost rehearse --seeds A:B [-j N] [--shrink] [flags] job.lua: rehearses a job with many seeds, each in a process
+-- of its own. Prints each failure with the command that repeats it, and with --shrink a smaller rehearsal that fails in
+-- the same way. main.cpp has parsed the flags; the arguments are the job, the flags of the search, then all words.
 local actor = require("actor")
 local command = require("actor.c.command")
 

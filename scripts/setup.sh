@@ -1,19 +1,19 @@
 # Sourced by scripts/actorhost, scripts/test, scripts/check and scripts/package: installs missing Debian packages and
-# builds a preset. POSIX sh. The caller sets $root to the top of the tree. Quiet on success; ends the script with 69 when
+# builds a preset. POSIX sh. The caller sets $root to the top of the tree. Quiet on success. Ends the script with 69 when
 # packages are missing and cannot be installed, with 70 when configuring or building fails.
 
 # The one list of packages. Needed to build and to run the tests:
 required_packages="cmake g++ pkg-config libluajit-5.1-dev libnng-dev libeigen3-dev libspdlog-dev libfmt-dev \
 nlohmann-json3-dev libsodium-dev libxxhash-dev liblz4-dev libarchive-dev zlib1g-dev libcurl4-openssl-dev libedit-dev \
-libutf8proc-dev libpugixml-dev libmicrohttpd-dev prometheus-cpp-dev libjs-chart.js libcli11-dev libboost-context-dev catch2 openssl \
-luajit"
+libutf8proc-dev libpugixml-dev libmicrohttpd-dev prometheus-cpp-dev libjs-chart.js libcli11-dev libboost-context-dev \
+catch2 openssl luajit"
 # Optional packages: the first two make builds faster. librsvg2-2 draws charts as PNG for actor.plot, and libmd4c-html0
 # formats the pages of `actorhost help --html`: both are loaded at run time, and nothing is linked with them. Tests of
 # the prompt use a terminal in tmux:
 optional_packages="ninja-build ccache librsvg2-2 libmd4c-html0 tmux"
-# Tests of pages need a browser, tests of the Python package arrays, tests of completion and of the manual the next three,
-# tests of `actorhost launch` ssh and a library of its server; they are skipped without them. More tests of the Python
-# package run with python3-torch and python3-ipython:
+# Packages for some tests, which are skipped without them: chromium for the pages, python3-numpy for the Python package,
+# zsh and fish for completion, mandoc for the manual, openssh-client and libwrap0 (a library of sshd) for `actorhost
+# launch`. This script does not install python3-torch and python3-ipython; with them more tests of the Python package run.
 test_packages="chromium python3-numpy zsh fish mandoc openssh-client libwrap0"
 # Programs for tests, as NAME:PACKAGE:PATH. They are unpacked from their packages, because an installation would also
 # start a server.

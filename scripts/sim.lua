@@ -54,7 +54,7 @@ local known = {
   { name = "no-native", help = "run the classic rules in Lua too" },
   { name = "no-progress", help = "no progress bar" },
   { name = "worker" }, -- a process of -j
-  { name = "help", short = "h", help = "this" },
+  { name = "help", short = "h", help = "this page" },
 }
 
 -- The columns of the table on standard output: name, text.

@@ -26,7 +26,7 @@ class EmbeddedHost : private NonCopyable {
   struct Config {
     Work work = Work::job;
     std::vector<std::string> line;      // the command line, without the program's name
-    std::optional<std::string> source;  // of the script, which the command line then only names
+    std::optional<std::string> source;  // the script's text; the command line has its name
     std::map<std::string, ProgramFunction> functions;
     bool watch_signals = false;
     bool prints_messages = true;  // the last messages, on standard error; otherwise only `message` has them

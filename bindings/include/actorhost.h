@@ -74,8 +74,8 @@ typedef struct DLManagedTensor {
 
 typedef enum ah_status {
   AH_OK = 0,
-  AH_PENDING = 1,      /* the time has passed: the host runs, or the call goes on */
-  AH_BAD_ARGUMENT = 2, /* a wrong call; nothing has happened */
+  AH_PENDING = 1,      /* not ended within the given seconds: wait again */
+  AH_BAD_ARGUMENT = 2, /* a wrong argument, or a call at a wrong time; the call has had no effect */
   AH_SCRIPT = 3,       /* Lua raised an error, or the chunk does not parse */
   AH_FAILED = 4,       /* the run has failed, or the host could not take part */
   AH_ENDED = 5,        /* the run has ended, so the call has no effect */
@@ -130,7 +130,7 @@ typedef enum ah_work {
                      one of them calls require("actor").program.finish() */
 } ah_work;
 
-/* A host that has yet to start; null if memory runs out. */
+/* Makes a host, without starting it; null if memory runs out. */
 AH_API ah_host* ah_host_new(void);
 /* Gives Lua a function. Before ah_host_start. The function and `data` must outlive the host. */
 AH_API ah_status ah_host_function(ah_host* host, const char* name, ah_function function, void* data);
@@ -138,7 +138,7 @@ AH_API ah_status ah_host_function(ah_host* host, const char* name, ah_function f
  * without the program's name: {"-n", "4", "job.lua"}; {"agent", "--join", "10.0.0.1:17871"}. A host starts once. Wrong
  * flags and missing files appear in ah_host_poll. The host's threads take no signals of the process. */
 AH_API ah_status ah_host_start(ah_host* host, ah_work work, const char* const* flags, size_t count);
-/* Waits for the end of the run. AH_PENDING: it goes on after `seconds`. AH_OK: it has ended, with `exit_code` 0.
+/* Waits for the end of the run. AH_PENDING: it still runs after `seconds`. AH_OK: it has ended, with `exit_code` 0.
  * AH_INTERRUPTED or AH_FAILED: it has ended with another `exit_code` (listed in the README), and ah_error is the
  * reason. `exit_code` may be null. */
 AH_API ah_status ah_host_poll(ah_host* host, double seconds, int* exit_code);
@@ -169,7 +169,7 @@ AH_API const char* ah_call_output(ah_call* call, size_t* size);
 AH_API ah_value* ah_call_values(ah_call* call, uint32_t rank, size_t* count);
 /* Interrupts the chunk, as Ctrl-C in a console does; ah_call_wait reports the end. */
 AH_API ah_status ah_call_interrupt(ah_call* call);
-/* Frees the call and its values. A call that goes on is interrupted. */
+/* Frees the call and its values. Interrupts the call if it has not ended. */
 AH_API void ah_call_free(ah_call* call);
 
 /* ---- in a function for Lua ---- */

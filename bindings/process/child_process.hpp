@@ -15,7 +15,7 @@ namespace actorhost {
 
 enum class Interrupt { inherited, ignored };  // the child's reaction to Ctrl-C
 
-/// The descriptors that become a child's standard files; -1 stands for the file of this process.
+/// The descriptors of a child's standard files; -1: the file of this process.
 struct ChildFiles {
   int input = -1;
   int output = -1;

@@ -1,5 +1,5 @@
 #pragma once
-// Standard output and error of a process whose nodes are threads. Writes whole lines, one writer at a time, and keeps
+// Standard output and error of a process with nodes as threads. Writes whole lines, one writer at a time, and keeps
 // one status line (a progress bar) at the bottom of the terminal, below all other lines. Thread-safe.
 //
 // On a terminal, lines of output appear at once. In a file or pipe only a line after a pause is written at once. The
@@ -37,8 +37,8 @@ class Console : private NonCopyable {
   /// Shows `text` on the status line of standard error; an empty text removes the line. Without a terminal it only
   /// stores the text for `overdue_status`.
   void status(std::string_view text);
-  /// Without a terminal: the text of the status line (empty without one) when nothing was written for `seconds`, also
-  /// not the previous text of this function. The caller writes it.
+  /// Without a terminal: returns the status line's text for the log, if `seconds` have passed since the last output and
+  /// since the last returned text. The text is empty if there is no status line.
   std::optional<std::string> overdue_status(double seconds);
   /// Ends the status line and writes the pending lines. To be called before the process's last messages. With
   /// `may_wait` false it does nothing while another thread writes: for a process that ends while threads still run.

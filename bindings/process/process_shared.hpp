@@ -104,7 +104,7 @@ struct ProcessShared {
   std::shared_ptr<DataCache> data = std::make_shared<DataCache>();
   SeriesBook series;                                // the job's reports
   BarrierBoard barrier;                             // the workers that wait at a barrier
-  std::shared_ptr<Program> program;                 // that embeds the host; null without one
+  std::shared_ptr<Program> program;                 // the embedding program; null without one
   std::vector<std::unique_ptr<ParamStore>> stores;  // by shard; they outlive the servers' VMs
   std::atomic<int64_t> finished_run{-1};            // the last action that the present servers have served to its end
   std::optional<ParamCheckpoint> resumed;           // the checkpoint that the run resumes from

@@ -56,7 +56,7 @@ class ProgramCall : private NonCopyable {
 
   // ---- the program ----
 
-  /// Waits for the end up to `seconds`; false: the call goes on.
+  /// Waits for the end of the call, at most `seconds`; false if it has not ended.
   bool wait(double seconds);
   /// How the call has ended; constant after the end.
   const Status& result() const noexcept { return result_; }
@@ -74,7 +74,7 @@ class ProgramCall : private NonCopyable {
   std::string output_;
 };
 
-/// With the number of a call: the mode of a chunk (ConsoleRequest) that is a call of the program.
+/// The mode of a chunk (ConsoleRequest) for a call of the program begins with this text; the call's number follows.
 inline constexpr const char* kProgramMode = "program:";
 
 using ProgramCallPtr = std::shared_ptr<ProgramCall>;

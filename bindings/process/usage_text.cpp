@@ -46,9 +46,9 @@ const char* const kVariables =
     "  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN\n"
     "                              the key for s3:// URLs; without a key, requests are anonymous\n"
     "  AWS_REGION, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL\n"
-    "                              of s3:// URLs: the region (us-east-1); the service's address (Amazon's)\n"
+    "                              for s3:// URLs: the region (default us-east-1), the address (default Amazon)\n"
     "  CURL_CA_BUNDLE, SSL_CERT_FILE\n"
-    "                              certificates to check https servers with (the system's)\n"
+    "                              file of CA certificates for https (default: the system's)\n"
     "  ACTORHOST_BUILD_DIR, ACTORHOST_PRESET, ACTORHOST_JOBS, ACTORHOST_CMAKE_FLAGS\n"
     "                              for scripts/actorhost: build folder, preset, number of compilers, cmake flags\n"
     "  XDG_CONFIG_HOME, TMPDIR     folder of the token (actorhost/token); folder for data that does not fit in memory\n"
@@ -68,6 +68,6 @@ const char* const kExitCodes =
     "  3                           cluster or node failure\n"
     "  4                           checkpoints cannot be written\n"
     "  130, 143                    interrupted (Ctrl-C), terminated (SIGTERM)\n"
-    "  141                         the reader of its output has closed\n";
+    "  141                         the reader has closed the pipe of its output\n";
 
 }  // namespace actorhost

@@ -19,7 +19,7 @@ class WorkerPool : private NonCopyable {
   WorkerPool() = default;
   ~WorkerPool();  // kills the workers
 
-  /// Starts this program with `args`; returns the worker's number, from 0. Its output goes to `file`, if given.
+  /// Starts this program with `args`; returns the worker's number, from 0. It writes its output to `file`, if given.
   Result<size_t> spawn(const std::vector<std::string>& args, const std::string& file = "");
   /// Blocks while the worker has unread earlier messages.
   Status send(size_t worker, const std::string& message);

@@ -30,7 +30,7 @@ class SignalWatch;
 class HostRuntime final : private ClusterEvents, private RunJoin::Opener {
  public:
   struct Setup {
-    std::shared_ptr<Program> program;  // that embeds the host; null for the executable
+    std::shared_ptr<Program> program;  // the embedding program; null in the executable
     std::string source;                // a script given as text, named options.script
     bool from_text = false;
     std::string folder;                           // of that script's modules; empty: no modules
@@ -54,7 +54,7 @@ class HostRuntime final : private ClusterEvents, private RunJoin::Opener {
   /// SIGTERM ends the job; with checkpoints SIGTERM first waits for a last checkpoint.
   int run();
   /// Interrupts as Ctrl-C does: nodes stop at their next engine call or hook. If a node does not stop within a second
-  /// (a loop compiled by the JIT), `run` ends the process by _exit; but in a program that embeds the host it returns.
+  /// (a loop compiled by the JIT), `run` ends the process by _exit; in an embedding program it returns.
   void interrupt() { interruption_.interrupt(); }
   /// After `run`: a node still runs, so this object must live until the end of the process.
   bool abandoned() const noexcept { return abandoned_; }

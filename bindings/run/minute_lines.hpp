@@ -1,6 +1,6 @@
 #pragma once
-// What a run without a terminal says during long work: a line in the log after each minute in which nothing else is
-// written. Owned and used by the thread that waits for the end of the run.
+// Progress in the log of a run without a terminal: a line after each minute without other output. Owned and used by the
+// thread that waits for the end of the run.
 
 #include "bindings/process/console.hpp"
 #include "host/base/clock.hpp"
@@ -14,7 +14,7 @@ inline constexpr double kQuietMinute = 60;
 
 class MinuteLines {
  public:
-  /// `summarises`: without a status line, the coordinator's line is a summary of all workers.
+  /// `summarises`: if there is no status line, the coordinator logs a summary of all workers instead.
   MinuteLines(Console& console, Cluster& cluster, Log& log, const Clock& clock, bool summarises)
       : console_(console), cluster_(cluster), log_(log), clock_(clock), begun_(clock.now()), summarises_(summarises) {}
 

@@ -100,9 +100,9 @@ local function of_kinds(self, kinds)
   return found
 end
 
--- Judges claims { text, measure, more =, less = } pair by pair. A name without parameters matches every name that begins
--- with it and a colon; names without runs are left out. Returns a line for each claim that has pairs, and one for each
--- pair.
+-- Judges claims { text, measure, more =, less = } pair by pair. A name without parameters matches every name that
+-- begins with it and a colon; names without runs are left out. Returns a line for each claim that has pairs, and one
+-- for each pair.
 function Comparison:claims(claims)
   local lines = {}
   for _, claim in ipairs(claims) do
@@ -136,8 +136,8 @@ function Comparison:rows(field)
 end
 
 -- The mean over the seeds as a line for each alternative; `options` are those of plot.line, and the places `points` at
--- which `measure` is called. `band`: "interval" of 95 % over the seeds (a single seed has none), or "range" from the mean
--- of each run's least number to the mean of its greatest.
+-- which `measure` is called. `band`: "interval" of 95 % over the seeds (a single seed has none), or "range" from the
+-- mean of each run's least number to the mean of its greatest.
 function Comparison:lines(options)
   local measure, points, band = options.measure, options.points, options.band or "interval"
   local chart = util.merged(options)

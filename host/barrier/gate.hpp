@@ -1,7 +1,8 @@
 #pragma once
 // Admission of workers: the interface of a barrier rule, and the gate that evaluates it. A Gate holds the waiting
-// workers, evaluates the rule for those whose answer may have changed, and returns when to evaluate it again without
-// events. Owned by the thread that owns the Progress; never blocks, and takes the time as an argument.
+// workers, evaluates the rule again for a worker when its answer may have changed, and returns the time of the next
+// evaluation without events. Owned by the thread that owns the Progress; never blocks, and takes the time as an
+// argument.
 
 #include <span>
 #include <unordered_map>
@@ -33,7 +34,7 @@ enum class Watch : uint8_t {
 
 /// A worker's view if no worker knows all clocks.
 struct PartialSight {
-  Seen seen;                // the workers whose clocks it has received
+  Seen seen;                // the workers with a known clock
   uint32_t population = 0;  // number of workers
   bool aggregates = false;  // it sees no single clock: seen.lowest is the minimum of all, and there are no slots
 };
@@ -81,7 +82,7 @@ class Waiting {
   bool request(NodeId id, double now);
   /// Makes the next begin pick all waiting workers.
   void mark_all_due() noexcept { all_due_ = true; }
-  /// The workers that are due, in the order of their requests. Their slots are valid until finish, which must follow
+  /// The due workers, in the order of their requests. Their slots are valid until finish, which must follow
   /// before any change of the progress (or another begin, which starts again).
   std::span<const Slot> begin(double now, Watch watch);
   /// The array for the answers to begin, one per slot.

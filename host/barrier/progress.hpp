@@ -3,8 +3,8 @@
 // the node that admits workers (a parameter server, a peer, the simulator), on one thread. Passive: nothing here waits
 // or draws random numbers. The *counted* workers (alive or suspected, not parked) are in dense arrays, one entry per
 // slot. A slot is valid until the next change of layout() (a worker removed, parked or added); an id is valid for ever.
-// Every call on one worker is O(1) amortised. A call about a worker that is not counted changes nothing and returns
-// false, so late frames of failed workers need no care.
+// Every call on one worker is O(1) amortised. A call for an uncounted worker changes nothing and returns false,
+// so late frames of failed workers are harmless.
 
 #include <unordered_map>
 #include <vector>
@@ -70,7 +70,7 @@ class Progress {
   Status join(NodeId id, int32_t first = 0);
   /// Forgets a worker, counted or parked.
   bool remove(NodeId id);
-  /// Stops counting a worker that has nothing to do; no worker waits for it and it waits for none.
+  /// Stops counting an idle worker; no worker waits for it and it waits for none.
   bool park(NodeId id);
   /// Counts a parked worker again, at its own clock or the minimum clock, whichever is later, so that no worker waits
   /// for it.
@@ -103,7 +103,7 @@ class Progress {
   /// The smallest step such that at least the fraction q of the workers are at it or below; infinite without workers.
   double quantile(double q) const noexcept;
   uint32_t waiting() const noexcept { return waiting_; }
-  /// The number of updates that are buffered until enough have arrived to be merged.
+  /// The number of buffered updates, which wait until enough have arrived for a merge.
   void set_buffered(size_t updates) noexcept { buffered_ = static_cast<uint32_t>(updates); }
   uint32_t buffered() const noexcept { return buffered_; }
 

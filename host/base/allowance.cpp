@@ -35,7 +35,7 @@ bool has_word(std::string_view list, std::string_view word) {
   return false;
 }
 
-/// The text of a field of mountinfo, where "\040" stands for a blank.
+/// The text of a field of mountinfo, where "\040" is a blank.
 std::string unescaped(std::string_view field) {
   std::string out;
   for (size_t at = 0; at < field.size(); ++at) {

@@ -56,7 +56,7 @@ struct Shape {
   bool is_valid() const noexcept;
 };
 
-/// Type and shape of a tensor whose elements are contiguous in row-major order.
+/// Type and shape of a tensor with contiguous elements in row-major order.
 struct TensorLayout {
   Dtype dtype = Dtype::f32;
   Shape shape;

@@ -18,7 +18,7 @@ constexpr double kInterruptSeconds = 0.05;  // seconds between interrupts of a c
 constexpr double kPeerDial = 5;             // seconds for a link to another member
 constexpr double kProof = 0.8;              // seconds to find out that a process is dead
 constexpr double kFinishSeconds = 1;        // seconds for others to read their queued frames
-constexpr double kLinkCheck = 0.1;          // seconds between checks of the links that have yet to end
+constexpr double kLinkCheck = 0.1;          // seconds between checks for the end of links
 constexpr uint32_t kMaxServers = 64;
 
 }  // namespace
@@ -287,7 +287,7 @@ void ClusterService::tick() {
   const double now = clock_.now();
   const double late = stalls_.tick(now);
   if (!coordinator_) return member_.tick(now, late);
-  for (const auto& [process, link] : peers_.links()) {  // that have yet to attach
+  for (const auto& [process, link] : peers_.links()) {  // of processes before they attach
     coordinator_->record_heartbeat(process, stream()->last_received(process));
     heartbeat(link);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// The service thread of a process in a run, and what the thread owns: the Coordinator or the ClusterMember of the
+// The service thread of a process in a run, with the objects that it owns: the Coordinator or the ClusterMember of the
 // process, its links to other processes and to observers, and the queue of events. Carries out the outputs of the
 // passive machines. `Cluster` owns it.
 

@@ -55,8 +55,8 @@ class RunPast {
  public:
   static constexpr double kSeconds = 3600;     // older points are dropped
   static constexpr double kFineSeconds = 300;  // age of points that are joined to slots
-  static constexpr double kFineWidth = 1;      // seconds of a point, so that other requests add none
-  static constexpr double kSlotWidth = 10;     // seconds of a slot
+  static constexpr double kFineWidth = 1;   // seconds between points; a state that arrives earlier joins the last one
+  static constexpr double kSlotWidth = 10;  // seconds of a slot
   static constexpr size_t kMessageSlots = 240;
 
   /// Ignores a point that is not newer than the newest one.

@@ -1,5 +1,5 @@
 #pragma once
-// A connection between two simulated hosts, as TCP: its two ends, with the bytes that have arrived and those in flight.
+// A connection between two simulated hosts, as TCP: its two ends, with the arrived bytes and the bytes in flight.
 
 #include <compare>
 #include <cstdint>
@@ -64,7 +64,7 @@ struct End : std::enable_shared_from_this<End> {
   WaitPoint room;
   std::vector<Piece> pending;  // of a started send
   bool sending = false;
-  uint32_t reports = 0;  // calls of `report` under way or to come
+  uint32_t reports = 0;  // pending calls of `report`
   std::function<void(IoResult)> report;
   WaitPoint reported;
 };

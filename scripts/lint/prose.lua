@@ -1,9 +1,12 @@
--- Checks the prose of comments, docstrings and pages: the turns that make a reader stop, by their rate in each file.
--- Checks that the links of pages have targets. Usage: luajit prose.lua < list of files. Prints each line with a refused
--- turn, each broken link, and each file whose rate is too high with its worst lines; exit 1 if there is any.
+-- Checks the prose of comments, docstrings and pages: the turns that make a reader stop, by their rate in each file, and
+-- the length of lines. Checks that the links of pages have targets. Usage: luajit prose.lua < list of files. Prints each
+-- line that is refused or too long, each broken link, and each file with too high a rate and its worst lines; exit 1 if
+-- there is any.
 
 -- The most marks per 1,000 words of a file. A short file has too few words for a rate.
 local most, least_words = 8, 100
+-- Columns of a line of prose in pages and Lua comments; clang-format checks other files.
+local most_columns = 120
 
 -- A mark is a word or turn that a plain sentence rarely needs. A pattern that begins with ^ holds at the start of a
 -- clause. Words are in lower case.
@@ -29,7 +32,16 @@ for _, group in ipairs(marks) do
   for _, word in ipairs(group[2]) do advice_of_word[word] = group[1] end
 end
 
--- Yields (line number, text) of what is written for people.
+-- Whether a line of prose is too long. Tables, code, annotations and the runs of a test's job are no prose.
+local function too_long(path, line)
+  if line:match("^|") or line:match("^%s*%-%-%-?@") or line:match("^%s*%-%-%-? ?    ") or line:match("^%-%- case:") then
+    return false
+  end
+  if path:match("%.lua$") and not line:match("^%s*%-%-") then return false end -- code before the comment
+  return (path:match("%.md$") or path:match("%.lua$")) and select(2, line:gsub("[^\128-\191]", "")) > most_columns
+end
+
+-- Yields (line number, text, line) of the text for people.
 local function prose(path, text)
   local number, fenced, block = 0, false, false
   local lines = text:gmatch("([^\n]*)\n?")
@@ -40,7 +52,7 @@ local function prose(path, text)
       if is_page then
         if line:match("^```") then fenced = not fenced end
         if not fenced and not line:match("^```") and not line:match("^    ") then
-          return number, (line:gsub("`[^`]*`", "x"))
+          return number, (line:gsub("`[^`]*`", "x")), line
         end
       else
         local at
@@ -54,7 +66,7 @@ local function prose(path, text)
           block = not line:find("*/", 1, true)
           at = at or 1
         end
-        if at then return number, (line:sub(at):gsub("`[^`]*`", "x"):gsub("^[-/*]+%s*", ""):gsub("^@%w+", "")) end
+        if at then return number, (line:sub(at):gsub("`[^`]*`", "x"):gsub("^[-/*]+%s*", ""):gsub("^@%w+", "")), line end
       end
     end
   end
@@ -123,7 +135,8 @@ for path in io.lines() do
   local file = path:match("%.[chl]p?p?u?a?$") or path:match("%.md$") or path:match("%.hpp$")
   if file and not path:match("^scripts/lint/prose%.lua$") then
     local words, count, list = 0, 0, {}
-    for number, line in prose(path, assert(io.open(path)):read("*a")) do
+    for number, line, whole in prose(path, assert(io.open(path)):read("*a")) do
+      if too_long(path, whole) then complain("%s:%d: longer than %d columns", path, number, most_columns) end
       local text = line:gsub('"[^"]*"', "x"):lower() -- without quoted texts
       for _ in text:gmatch("%a[%a']*") do words = words + 1 end
       for _, turn in ipairs(refused) do

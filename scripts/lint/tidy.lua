@@ -1,5 +1,5 @@
--- Runs clang-tidy on every .cpp that has changed, or that includes a changed header of the tree, since it was last
--- found clean. Usage: luajit tidy.lua BUILD CACHE JOBS < every C++ and settings file, relative to the current folder.
+-- Runs clang-tidy on every .cpp that is new, or has changed itself or in a header of the tree since its last clean
+-- result. Usage: luajit tidy.lua BUILD CACHE JOBS < every C++ and settings file, relative to the current folder.
 -- CACHE/<file>.ok holds the basis of a clean result: the digests of all files involved, compared as text.
 --
 -- Headers take most of the time. So many changed files are first checked in batches. A batch is one source with the
@@ -122,7 +122,7 @@ local function compile_flags()
   return flags
 end
 
--- The folder, "" or with a slash at its end, whose settings apply to the file.
+-- Returns the folder with the settings for the file: "", or a path with a slash at its end.
 local function settings_folder(path)
   local longest = ""
   for _, file in ipairs(settings) do

@@ -17,7 +17,7 @@ local function code_of(file, text)
   return (text:gsub("//[^\n]*", ""):gsub("/%*.-%*/", function(comment) return (comment:gsub("[^\n]", "")) end))
 end
 
--- Names that the language or a library calls, and words that are not names of functions.
+-- Names that the language or a library calls, and words without a function.
 local skip = { main = true, ["return"] = true, sizeof = true, alignof = true, decltype = true, static_assert = true,
   ["if"] = true, ["while"] = true, ["for"] = true, ["switch"] = true, requires = true, noexcept = true, lock_shared = true,
   unlock_shared = true, munmap = true, madvise = true }

@@ -12,8 +12,8 @@
 ---     end
 ---     handle:abort() -- all workers: the same bits everywhere
 ---
---- Sources: Bagua (Gan et al., VLDB 2022), asynchronous model average, in the form that adds differences; `peers`: Lian et
---- al., Asynchronous decentralised parallel SGD, ICML 2018 (random pairs), Can decentralized algorithms outperform
+--- Sources: Bagua (Gan et al., VLDB 2022), asynchronous model average, in the form that adds differences; `peers`: Lian
+--- et al., Asynchronous decentralised parallel SGD, ICML 2018 (random pairs), Can decentralized algorithms outperform
 --- centralized algorithms?, NeurIPS 2017 (ring).
 local check = require("actor.check")
 local node = require("actor.c.node")

@@ -8,8 +8,8 @@ local util = require("actor.util")
 
 local M = {}
 
----The first argument of `push`, `pull`, `schedule_local` and `stop`, in `param.run` and `peer.run`. It holds the values of
----one step: a later step has a new one. Reading a field that it lacks is an error.
+---The first argument of `push`, `pull`, `schedule_local` and `stop`, in `param.run` and `peer.run`. It holds the values
+---of one step: a later step has a new one. Reading a field that it lacks is an error.
 ---@class actor.Context
 ---@field id integer|nil this worker's permanent id; nil on a server, where `param.run` calls pull and stop
 ---@field rank integer|nil this worker's rank among the live workers; nil on a server

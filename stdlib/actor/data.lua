@@ -188,11 +188,11 @@ local function missing_text(searched)
     "ACTORHOST_MNIST=FOLDER names a folder with the files"):format(table.concat(names, ", "), searched)
 end
 
----Returns MNIST, read from its four IDX files (plain or .gz). Without `dir` the files are searched in
----`$ACTORHOST_MNIST`, in shared/data/mnist near the current directory and the program, and among the fetched files. If
----they are missing, `options.fetch` downloads them; a `mirror` or `sums` skips the search. Otherwise digits are
----generated: `options.train` and `options.test` of them (60,000 and 10,000) from `options.seed` (1), and the log
----reports where the files were searched and how to get them. A process has one copy.
+---Returns MNIST, read from its four IDX files (plain or .gz). Without `dir`, the folder `$ACTORHOST_MNIST` must have
+---the files. Without this variable too, the function searches shared/data/mnist near the current directory and the
+---program, and the fetched files. If the files are missing, `options.fetch` downloads them; a `mirror` or `sums` skips
+---the search. Otherwise the function generates digits: `options.train` and `options.test` of them (60,000 and 10,000)
+---from `options.seed` (1), and the log shows the searched folders and how to get the files. A process has one copy.
 ---```lua
 ---local set = actor.data.mnist(nil, { train = 100, test = 10 })
 ---print(set.train.n >= 100)  --> true
@@ -200,9 +200,9 @@ end
 ---@param dir? string the folder of the files; or the options
 ---@param options? {train?: integer, test?: integer, seed?: integer, fetch?: boolean, mirror?: string,
 ---  sums?: table<string, string>} `train`, `test`, `seed`: of generated digits. `fetch`: download missing files, as
----  `data.fetch` does, from `mirror`: "ossci", "cvdf", or the URL of a folder of the four .gz files (default: each named
----  mirror until one succeeds). Their unpacked content must have the SHA-256 sums of MNIST, or, for another set in its
----  form, the `sums` by file name ("train-images-idx3-ubyte"); a name that is missing in `sums` is not checked
+---  `data.fetch` does, from `mirror`: "ossci", "cvdf", or the URL of a folder of the four .gz files (default: each
+---  named mirror until one succeeds). Their unpacked content must have the SHA-256 sums of MNIST, or, for another set
+---  in its form, the `sums` by file name ("train-images-idx3-ubyte"); a name that is missing in `sums` is not checked
 ---@return {train: actor.data.Set, test: actor.data.Set, source: string} source: the origin of the digits, as text
 function M.mnist(dir, options)
   local fn = "data.mnist"
@@ -311,11 +311,11 @@ end
 ---```
 ---@param path string plain or compressed
 ---@param options? {dtype?: "float32"|"float64", columns?: (integer|string)[], header?: boolean, delimiter?: string,
----  missing?: number, na?: string[], skip?: integer, comment?: string} `dtype` default "float32"; `columns`: the columns to read, by
----  number from 1 or by name, in that order (the other columns may hold any text); `header`: the first line has names;
----  `delimiter` default ",", " " for any blanks; `missing`: the value of empty fields, which are errors without it;
----  `na`: texts such as "NA" of fields that count as missing, NaN without `missing`;
----  `skip`: lines before the header or the first row; `comment`: the first character of comments
+---  missing?: number, na?: string[], skip?: integer, comment?: string} `dtype` default "float32"; `columns`: the
+---  columns to read, by number from 1 or by name, in that order (the other columns may hold any text); `header`: the
+---  first line has names; `delimiter` default ",", " " for any blanks; `missing`: the value of empty fields, which are
+---  errors without it; `na`: texts such as "NA", which count as missing fields (NaN without `missing`); `skip`: lines
+---  before the header or the first row; `comment`: the first character of comments
 ---@return actor.Tensor values
 ---@return string[]|nil names of the read columns, with `header`
 function M.csv(path, options)

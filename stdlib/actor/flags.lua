@@ -164,7 +164,7 @@ local function wrong_word(flags, values)
   end
 end
 
-local wanted = false -- `of_command` waits for the flags of a script
+local wanted = false -- true while `of_command` runs a script: `command` then raises the script's table of flags
 
 ---Begins `actorhost NAME`: parses its arguments, and handles `--help`, which is one of the flags.
 ---@param name string

@@ -123,10 +123,10 @@ end
 
 local show_limits = { depth = "number?", entries = "number?", width = "number?", bytes = "number?" }
 
----Returns a value as text of bounded size: a table with its contents and the tables in it, a tensor in a table by its
----shape, its type and at most 8 elements, a function by its place, a text in a table in quotes. A table with
----`__tostring` has the text of this function. A table inside itself is not shown again. `print` shows tables in the same
----way, with lower limits.
+---Returns a value as text of bounded size. The text of a table shows its contents and the tables in it; a table inside
+---itself is not shown again, and `__tostring` of a table replaces this text. Inside a table, texts have quotes, and a
+---tensor has its shape, its type and at most 8 elements. A function has its file and line. `print` shows tables in the
+---same way, with lower limits.
 ---```lua
 ---print(actor.show { name = "a", shape = { 28, 28 } })  --> { name = "a", shape = { 28, 28 } }
 ---```

@@ -18,8 +18,8 @@ end
 
 local titles = { ["Exit codes"] = "EXIT STATUS", ["Variables, where the flag is not given"] = "ENVIRONMENT" }
 
--- Reads a help text into sections of {title, parts}. A part is a paragraph, or a {head, text} of an indented list. Lines
--- of the list begin with two blanks; their texts begin far to the right, on the same line or on the next.
+-- Reads a help text into sections of {title, parts}. A part is a paragraph, or a {head, text} of an indented list.
+-- Lines of the list begin with two blanks; their texts begin far to the right, on the same line or on the next.
 local function sections_of(text)
   local sections, part = { { title = "DESCRIPTION" } }, nil
   local function add(new)
@@ -46,7 +46,8 @@ local function sections_of(text)
   return sections
 end
 
--- The lines below "usage:", and the rest of a help text. A page with the lines of several subcommands gets only its own.
+-- The lines below "usage:", and the rest of a help text. A page with the lines of several subcommands gets only its
+-- own.
 local function split(text, name)
   local lines, rest = {}, {}
   for line in (text .. "\n"):gmatch("(.-)\n") do

@@ -85,7 +85,7 @@ local function help(defaults, flags)
   local rows = {}
   for _, flag in ipairs(flags) do
     local default = flag.default
-    rows[#rows + 1] = { name = flag.name, short = flag.short, help = flag.about and about_flag(flag.about) or "this",
+    rows[#rows + 1] = { name = flag.name, short = flag.short, help = flag.about and about_flag(flag.about) or "this page",
       value = flag.value and (flag.kind ~= "text" and "N" or #flag.about > 1 and flag.value or "TEXT"),
       default = default ~= "" and default or nil }
   end

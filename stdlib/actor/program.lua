@@ -1,6 +1,6 @@
---- The worker of a program that embeds actorhost (actorhost.h; in Python `actorhost.join`). The worker's run waits for
---- its turn, fetches and sends as on any other worker; only `push` is the program's. The functions of this module are for
---- the program's calls, except `serve`.
+--- A worker with steps that an embedding program computes (in C `actorhost.h`, in Python `actorhost.join`). As on any
+--- other worker, the engine waits for the barrier rule, fetches the values and sends the updates; the program replaces
+--- only the job's `push`. A job may call `serve`; the other functions are for calls of the program.
 local check = require("actor.check")
 local tensor = require("actor.tensor.base")
 local c = require("actor.c.program")

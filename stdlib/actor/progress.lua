@@ -45,7 +45,8 @@ local function seconds_text(seconds)
   return ("%d:%02d"):format(math.floor(seconds / 60), math.floor(seconds % 60))
 end
 
--- The line for a terminal of `columns` columns; without a terminal a line of the log. A narrow terminal omits first the text, then the time, then the bar.
+-- The line for a terminal of `columns` columns, or for the log if `columns` is 0. For a narrow terminal it omits first
+-- the text, then the time, then the bar.
 local function line(columns, label, share, left, text)
   local percent = ("%3.0f %%"):format(share * 100)
   local time = ("  %4s left"):format(seconds_text(left))

@@ -8,9 +8,9 @@ local M = { active = core.rehearsed }
 
 local checks = {}
 
----Adds a check of the job. In a rehearsal each node calls `fn` before each step of an engine, before each collective and
----at the end of its script. The run ends with an error when `fn` raises or returns nil or false. On a cluster `fn` is
----never called.
+---Adds a check of the job. In a rehearsal each node calls `fn` before each step of an engine, before each collective
+---and at the end of its script. The run ends with an error when `fn` raises or returns nil or false. On a cluster `fn`
+---is never called.
 ---```lua
 ----- In a rehearsal each node calls the function before each step; on a cluster it is never called.
 ---actor.rehearsal.check("weights are finite", function() return true end)

@@ -1,5 +1,5 @@
--- Jobs of host_bench.cpp and state_bench.cpp; the first word selects one. A job of host_bench writes "x" when it reaches
--- the measured point; a job of state_bench runs until it is stopped.
+-- Jobs of host_bench.cpp and state_bench.cpp; the first word selects one. A job of host_bench writes "x" when it
+-- reaches the measured point; a job of state_bench runs until it is stopped.
 local actor = require "actor"
 
 local jobs = {}

@@ -1,7 +1,7 @@
--- Runs a counting job (peer_counts.lua) on several hosts and kills or stops some of them at a random moment. Checks that
--- all updates of the other hosts count once, and how each host ends; measures the pause of the other hosts. Prints the
--- errors and retains the files of failed rounds. Run it in the root of the tree.
--- Usage: luajit tests/bench/peer_kills.lua PROGRAM [--rounds 50] [--seed N] [--rule all] [--mode kill|stop]
+-- Runs a counting job (peer_counts.lua) on several hosts and kills or stops some of them at a random moment. Checks
+-- that all updates of the other hosts count once, and how each host ends; measures the pause of the other hosts. Prints
+-- the errors and retains the files of failed rounds. Run it in the root of the tree. Usage: luajit
+-- tests/bench/peer_kills.lua PROGRAM [--rounds 50] [--seed N] [--rule all] [--mode kill|stop]
 --        [--steps 120] [--phase start|init|steps|end] [--hosts 3..5] [--seconds of a stop]
 package.path = "tests/bench/?.lua;" .. package.path
 local processes = require "host_processes"

@@ -1,7 +1,7 @@
 -- Tests the search for faults: plants twelve faults one after another in the C++ sources, rebuilds the program, and
--- searches with tests/integration/jobs/losses.lua until a seed fails. Prints one line for each fault: its name, the first
--- failed seed, the error, and the seconds of the search. Exit code 1 when a fault is not found within 1,000 seeds.
--- Run it in the root of the tree, with a built build/release and without uncommitted changes in host/.
+-- searches with tests/integration/jobs/losses.lua until a seed fails. Prints one line for each fault: its name, the
+-- first failed seed, the error, and the seconds of the search. Exit code 1 when a fault is not found within 1,000
+-- seeds. Run it in the root of the tree, with a built build/release and without uncommitted changes in host/.
 --
 --   luajit tests/bench/planted_faults.lua             all faults
 --   luajit tests/bench/planted_faults.lua NAME...     some faults

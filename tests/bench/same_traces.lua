@@ -1,5 +1,6 @@
 -- Compares the traces of two builds of actorhost, such as release and asan: runs each rehearsal with both programs and
--- prints whether the exit codes and the traces are equal. Exit code 1 if a pair differs. Run it in the root of the tree:
+-- prints whether the exit codes and the traces are equal. Exit code 1 if a pair differs. Run it in the root of the
+-- tree:
 --
 --   luajit tests/bench/same_traces.lua build/release/bindings/actorhost build/asan/bindings/actorhost [SEEDS]
 

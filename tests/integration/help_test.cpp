@@ -9,7 +9,7 @@ Finished help(const JobFolder& folder, const std::string& name) { return folder.
 
 }  // namespace
 
-TEST_CASE("every public function has a docstring and, in the first rank, an example, and help finds it") {
+TEST_CASE("every public function has a docstring and, in the modules for jobs, an example, and help finds it") {
   const Ended run(JobFolder().run({"-n", "1", "jobs/help.lua"}));
   CHECK(run.out == "true\ntrue\ntrue\ttrue\ttrue\n");
 }

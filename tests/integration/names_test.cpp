@@ -66,7 +66,7 @@ TEST_CASE("a job's --help prints its flags and exits with 0") {
         "  --data TEXT                   a folder\n"
         "  --epochs N                    passes over the data; at least 1; a whole number (5)\n"
         "  --fast\n"
-        "  -h,--help                     this\n");
+        "  -h,--help                     this page\n");
   CHECK(count_of(run.err, "error") == 0);
 }
 

@@ -1,6 +1,6 @@
--- scripts/actorhost in a tree that its user may not write to: it runs another user's build, and builds in the user's own
--- folder if that build is out of date. The tree has a program and a cmake that only print. Usage:
--- luajit checkout_test.lua SOURCE_DIR
+-- scripts/actorhost in a tree that its user may not write to: it runs another user's build, and builds in the user's
+-- own folder if that build is out of date. The tree has a program and a cmake that only print. Usage: luajit
+-- checkout_test.lua SOURCE_DIR
 
 local source = arg[1]
 
@@ -30,7 +30,7 @@ local function write(path, text)
   file:close()
 end
 
--- Runs scripts/actorhost as a user who may not write to the tree, with the given variables and no HOME besides.
+-- Runs scripts/actorhost as a user without permission to write to the tree, with the given variables and without HOME.
 local function run(variables)
   return output_of(("cd / && env -u HOME -u XDG_CACHE_HOME -u ACTORHOST_BUILD_DIR -u CCACHE_DIR PATH='%s':\"$PATH\" %s %s '%s/scripts/actorhost' job.lua"):format(
     tools, variables, as_user, tree))

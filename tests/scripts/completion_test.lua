@@ -1,5 +1,6 @@
--- The completion of shells: each flag of each subcommand's --help is in each script, and the shells complete subcommands,
--- flags, values and files with it. Usage: luajit completion_test.lua PROGRAM. The test leaves out missing shells.
+-- The completion of shells: each flag of each subcommand's --help is in each script, and the shells complete
+-- subcommands, flags, values and files with it. Usage: luajit completion_test.lua PROGRAM. The test leaves out missing
+-- shells.
 
 local program = arg[1]
 

@@ -1,4 +1,5 @@
--- The prose check refuses sentences of the old kind and accepts plain ones. Usage: luajit prose_test.lua SOURCE_DIR SCRATCH_DIR
+-- The prose check refuses sentences of the old kind and accepts plain ones. Usage: luajit prose_test.lua SOURCE_DIR
+-- SCRATCH_DIR
 
 local source, scratch = arg[1], arg[2]
 assert(os.execute(("rm -rf '%s' && mkdir -p '%s'"):format(scratch, scratch)) == 0)
@@ -25,7 +26,7 @@ local function comment(sentence, times, mark) return (mark .. " " .. sentence ..
 local status, output = check("plain.cpp", comment(plain, 20, "//"))
 assert(status == 0 and output == "", "a plain file was refused:\n" .. output)
 
--- A rate that is too high is refused in each kind of file, with the worst lines.
+-- The check refuses too high a rate in each kind of file, and prints the worst lines.
 for name, mark in pairs { ["old.cpp"] = "//", ["old.hpp"] = "///", ["old.lua"] = "--", ["old.md"] = "" } do
   status, output = check(name, comment(old, 20, mark))
   assert(status == 1, name .. " was accepted")
@@ -40,6 +41,18 @@ status, output = check("code.cpp", "int " .. noun .. " = 1;  // the default\n// 
 assert(status == 0, output)
 status, output = check("page.md", "```\n" .. noun .. "\n```\n`" .. noun .. "` is a name.\n")
 assert(status == 0, output)
+
+-- Lines of pages and of Lua comments have 120 columns at most; tables, code and annotations may be longer.
+local long = ("a "):rep(60)
+for name, line in pairs { ["wide.md"] = "b " .. long, ["wide.lua"] = "-- " .. long } do
+  status, output = check(name, "\n" .. line .. "\n")
+  assert(status == 1 and output:find(name .. ":2: longer than 120 columns", 1, true), output)
+end
+for name, line in pairs { ["table.md"] = "| " .. long, ["code.md"] = "    " .. long, ["note.lua"] = "---@param " .. long,
+  ["code.lua"] = "local a = 1 -- " .. long, ["letters.md"] = ("ö"):rep(120) } do
+  status, output = check(name, line .. "\n")
+  assert(status == 0, output)
+end
 
 -- A link needs a target, and its anchor a heading.
 check("target.md", "# Title\n\n## The first job, `x`\n")

@@ -197,7 +197,7 @@ test("invalid sweeps are errors", function()
   refused({ sweep = { "nodes=1,2", "nodes=3" } }, "given twice")
   refused({ sweep = { "nods=1,2" } }, "did you mean nodes")
   refused({ sweep = { "rate=1,2" }, train = "linear" },
-    "no {rate} in a rule or in %-%-train. What can vary: nodes, time, work, .*'linear rate={rate}'")
+    "no {rate} in a rule or in %-%-train. These can vary: nodes, time, work, .*'linear rate={rate}'")
   refused({ sweep = { "rate=1,0" }, train = "linear rate={rate}" }, "rate wants a number above 0, got '0'")
   refused({ train = "linear rate={rate}" }, "{rate} of %-%-train needs %-%-sweep rate=VALUES")
   refused({ train = "lineal" }, "did you mean linear")

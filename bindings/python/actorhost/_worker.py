@@ -31,8 +31,8 @@ def _gradients(module: Any) -> Dict[Key, Any]:
 
 
 class Worker:
-    """A worker of a run: `join` makes it. Its steps obey the barrier rule of the run, and the run treats it as a
-    worker in Lua: its failure, the console, the page.
+    """A worker of a run; `join` makes it. Its steps wait for the run's barrier rule. The run shows it in the console
+    and on the page, and treats its failure, as those of a worker in Lua.
 
         with actorhost.join("10.0.0.1:17871") as worker:
             while worker.step():
@@ -54,7 +54,7 @@ class Worker:
         self.rank: Optional[int] = None
         self.size: Optional[int] = None
         self.summary: Optional[Dict[str, Any]] = None
-        """What the run returned (`steps`, `updates`, `reason`, ...), after `step` has returned False."""
+        """The result of the run (`steps`, `updates`, `reason`, ...), after `step` has returned False."""
 
     def _call(self, source: str, *arguments: Any, name: str = "=python") -> Any:
         try:
@@ -63,7 +63,7 @@ class Worker:
             raise ValueError(str(error).removeprefix("python:1: ")) from None
 
     def _begin(self) -> bool:
-        """Waits for the barrier rule; False at the end of the run."""
+        """Waits until the barrier rule lets the worker begin its step. Returns False at the end of the run."""
         if self._begun:
             return True
         try:
@@ -86,8 +86,8 @@ class Worker:
             raise RunError(f"{call}: the run has ended; `step` returns False then")
 
     def step(self) -> bool:
-        """Ends the present step, if it has begun: sends its updates. Then waits until the rule lets this worker begin
-        its next step. Returns False when the run has ended. Raises RunError if the run has failed."""
+        """Ends the present step, if it has begun, and sends its updates. Then waits until the barrier rule lets this
+        worker begin its next step. Returns False when the run has ended. Raises RunError if the run has failed."""
         if self._begun:
             self._begun = False
             try:
@@ -98,8 +98,8 @@ class Worker:
         return self._begin()
 
     def pull(self, into: Any = None) -> Dict[Key, Any]:
-        """The values of the present step by key: those that the job's `schedule` or `schedule_local` has named.
-        Begins the first step. Arrays are this worker's own, and no copy is made.
+        """Returns the values of the present step by key. The job's `schedule` or `schedule_local` chooses the keys.
+        Before the first step, begins it. The arrays share their memory with Lua on this worker only.
 
         into: a mapping of arrays, or a module of PyTorch; its arrays or parameters receive the values of the same keys.
         """
@@ -113,9 +113,9 @@ class Worker:
 
     def push(self, updates: Any) -> None:
         """Adds updates by key to the present step: a mapping, or a module of PyTorch with gradients. The worker sends
-        them at the end of the step; do not change the arrays before. A second update of a key replaces the first.
-        Raises ValueError or TypeError for an array of another shape or type than its parameter; the run goes on
-        then."""
+        them at the end of the step; do not change the arrays before that. A second update of a key replaces the first.
+        Raises ValueError or TypeError if the shape or type of an array differs from its parameter's; the run
+        continues."""
         self._require_step("push")
         found = updates if isinstance(updates, Mapping) else None
         if found is None and hasattr(updates, "named_parameters"):
@@ -128,8 +128,8 @@ class Worker:
         self._call("require('actor').program.update(...)", [[key, value] for key, value in found.items()])
 
     def all_reduce_(self, array: Any, op: str = "sum") -> Any:
-        """Replaces the array (of NumPy or PyTorch) by the combination of the arrays of all workers: "sum", "mean",
-        "min", "max" or "prod". All workers must call it, in the same order. Returns the array."""
+        """Combines the arrays of all workers by "sum", "mean", "min", "max" or "prod", element by element, and writes
+        the result into `array` (of NumPy or PyTorch). All workers must call it, in the same order. Returns `array`."""
         if not is_array(array):
             raise TypeError(f"all_reduce_ takes an array of NumPy or a tensor of PyTorch, not a {type(array).__name__}")
         self._require_step("all_reduce_")
@@ -144,13 +144,14 @@ class Worker:
         self._call("require('actor').report(...)", name, float(value), *([] if step is None else [step]))
 
     def eval(self, source: str, *arguments: Any) -> Any:
-        """Runs a chunk of Lua on this worker, within its present step; as Cluster.eval."""
+        """Runs a chunk of Lua on this worker, within its present step. Returns values as Cluster.eval does."""
         self._require_step("eval")
         return self._host.call(source, arguments, "=chunk")
 
     def close(self) -> None:
-        """Leaves the run; after its end, waits until the worker's script has ended. A worker that leaves before the end
-        counts as lost, and the others go on. Where a script has called `serve`, the script goes on to its end."""
+        """Leaves the run. After the end of the run, waits for the end of the worker's script. A worker that leaves
+        earlier counts as lost, and the others continue. If the script has called `serve`, ends `serve` and waits for
+        the end of the script."""
         if self._host.closed:
             return
         try:
@@ -177,10 +178,10 @@ class Worker:
 
 def join(endpoint: str, *, token_file: Optional["str | os.PathLike[str]"] = None, timeout: float = 60,
          functions: Optional[Mapping[str, Callable]] = None, flags: Iterable[str] = ()) -> Worker:
-    """Makes this process a worker of the run at an address "HOST:PORT", as `actorhost agent --join` does with one node.
+    """Makes this process a worker of the run at "HOST:PORT", with one node, as `actorhost agent --join` does.
 
-    Returns at once; the first call waits for the start of the run. token_file: the token of the run (default: the
-    token of this user). timeout: seconds to wait for the run. functions, flags: as for Cluster.
+    Returns at once; the first call of the worker waits for the start of the run. token_file: the token of the run
+    (default: the token of this user). timeout: seconds to wait for the run. functions, flags: as for Cluster.
     """
     words = ["agent", "--join", endpoint, "-n", "1", "--log-level", "warn", "--start-timeout", str(timeout)]
     if token_file is not None:

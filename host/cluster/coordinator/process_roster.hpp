@@ -1,6 +1,6 @@
 #pragma once
 // The processes of a run, as its coordinator knows them: their links, their silence, and broken links between them.
-// Names the processes that have failed; Coordinator owns it and drops them. Passive; not thread-safe.
+// Names the failed processes; Coordinator owns it and drops them. Passive; not thread-safe.
 
 #include <map>
 #include <optional>
@@ -41,7 +41,7 @@ class ProcessRoster {
   const Process* find(ProcessId process) const;
   Process* find_link(LinkId link);
   void admit(ProcessId process) { processes_.at(process).admitted = true; }
-  /// A link to a process that has yet to attach has opened.
+  /// A link to a process has opened; the process will attach later.
   void linked(ProcessId process, LinkId link);
 
   /// The other processes that follow this coordinator. `admitted`: without those of incomplete hosts.

@@ -28,7 +28,7 @@ class WorkerRoster {
   /// `succeeds`: the run has had another coordinator.
   explicit WorkerRoster(bool succeeds) : succeeds_(succeeds) {}
 
-  /// Adds a worker that has not entered an action.
+  /// Adds a worker without entered actions.
   void add(const Member& member) { workers_[member.id] = {member.process, 0, false, !member.votes, {}}; }
   /// Adds or updates the workers of a process that follows a new coordinator. Returns whether a worker was unknown.
   /// Code::bad_data, and no change, if a worker belongs to another process.

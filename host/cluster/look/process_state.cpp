@@ -31,7 +31,7 @@ json spans_report(SpanRing::Snapshot&& snapshot, double now, double begun) {
   return {{"first", snapshot.first}, {"at", now - begun}, {"list", std::move(list)}};
 }
 
-/// The names of the nodes with a section of their own: of "stream:worker 3" and the prefix "stream:" "worker 3".
+/// Returns the nodes that the wanted sections with this prefix name: "worker 3" for "stream:worker 3".
 std::set<std::string> named_nodes(const std::vector<std::string>& wanted, std::string_view prefix) {
   std::set<std::string> out;
   for (const std::string& name : wanted) {
@@ -173,9 +173,9 @@ json ProcessState::node_report(const Entry& entry, double now) const {
   return out;
 }
 
-/// The recent spans of a node on a grid of cells, for a stream of bounded size. A span belongs to the cell of its end.
-/// Spans of the same name that are shorter than a cell are joined to one span of each cell. The report contains whole
-/// cells from `first` to before `next`, so a reader that knows `next` takes each cell once.
+/// The recent spans of a node in cells of time, for a stream of bounded size. A span belongs to the cell of its end.
+/// Shorter spans than a cell become one span for each name and cell. The report contains the complete cells from
+/// `first` to `next` - 1. A reader that stores `next` takes each cell once.
 json ProcessState::stream_report(Entry& entry, double now) const {
   const auto cell_of = [this](double time) { return static_cast<int64_t>(std::floor((time - begun_) / kStreamCell)); };
   SpanRing::Snapshot recent = entry.stats->poll_spans();

@@ -73,7 +73,7 @@ constexpr std::u16string_view kCodePage437 =
     u"÷≈°∙·√ⁿ²■\u00a0";
 static_assert(kCodePage437.size() == 128);
 
-/// A member's name as UTF-8; a name that is not UTF-8 is decoded from code page 437.
+/// Returns a member's name as UTF-8: unchanged if it is UTF-8, otherwise decoded from code page 437.
 std::string name_from(std::string_view stored) {
   std::string out;
   if (is_utf8(stored)) return out = stored;

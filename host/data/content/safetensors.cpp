@@ -230,9 +230,9 @@ Result<std::string> read_header_text(ByteSource& source, uint64_t file_bytes, co
   AH_TRY(read_all(source, std::as_writable_bytes(std::span(&length, 1)), where, "header length"));
   if (length > kLongestHeader || length > file_bytes - kLengthBytes) {
     return Error{Code::bad_data, where +
-                                     ": no .safetensors file, or truncated: its first 8 bytes announce a header of " +
+                                     ": not a .safetensors file, or truncated: by its first 8 bytes the header has " +
                                      std::to_string(length) + " bytes, but the file has " + std::to_string(file_bytes) +
-                                     " and a header at most " + std::to_string(kLongestHeader)};
+                                     ", and a header has at most " + std::to_string(kLongestHeader)};
   }
   std::string text(length, '\0');
   AH_TRY(read_all(source, std::as_writable_bytes(std::span(text)), where, "header"));

@@ -73,7 +73,8 @@ Result<AtomicFile> AtomicFile::begin(const fs::path& path) {
     return file;
   }
   if (is_remote(path.string())) {
-    return Error{Code::io, shown_url(path.string()) + ": cannot be written; of all URLs only s3://BUCKET/KEY can"};
+    return Error{Code::io,
+                 shown_url(path.string()) + ": cannot be written; the only URLs for writing are s3://BUCKET/KEY"};
   }
   const auto target = names_descriptor(path) ? std::nullopt : regular_file_behind(path);
   if (!target || !target->has_filename()) {

@@ -56,8 +56,8 @@ class Download : private NonCopyable {
   std::optional<FolderLock> lock_;
   std::unique_ptr<HttpSource> source_;
   std::optional<AtomicFile> file_;
-  std::unique_ptr<ByteSource> content_;  // of which the sum is, over copy_
-  Copy* copy_ = nullptr;                 // of source_; its bytes also reach file_
+  std::unique_ptr<ByteSource> content_;  // the bytes of the sum; reads and owns copy_
+  Copy* copy_ = nullptr;                 // reads source_, and writes the bytes to file_
   Sha256 sum_;
   uint64_t done_ = 0;
   bool is_waiting_ = false;

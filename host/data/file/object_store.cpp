@@ -61,7 +61,7 @@ Result<ObjectStore> ObjectStore::open() {
   if (store.access_key_.empty() != store.secret_key_.empty()) {
     return Error{Code::bad_argument, std::string("s3: the environment has no ") +
                                          (store.access_key_.empty() ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY") +
-                                         ", which belongs to the other half of the access key"};
+                                         "; set both parts of the access key, or neither"};
   }
   store.region_ = first_variable({"AWS_REGION", "AWS_DEFAULT_REGION"});
   if (store.region_.empty()) store.region_ = "us-east-1";

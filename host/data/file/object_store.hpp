@@ -40,10 +40,10 @@ class ObjectStore {
 
   /// The request for the content of an object, for http_source.
   HttpRequest get(const ObjectUrl& object) const { return request("GET", object, {}); }
-  /// The objects with this prefix, in order of keys. `direct`: without keys with another "/" after the prefix; these
-  /// keys are in the page's `folders` up to the "/".
+  /// All objects with this prefix, in key order. `direct`: if a key has a "/" after the prefix, the result has only the
+  /// key's beginning up to this "/", once, in `folders`.
   Result<ObjectPage> list(const ObjectUrl& prefix, bool direct);
-  /// The objects with this prefix, `most` at most.
+  /// The first objects with this prefix, at most `most`.
   Result<std::vector<StoredObject>> list_first(const ObjectUrl& prefix, int most);
   Status put(const ObjectUrl& object, std::string_view bytes);
   Status remove(const ObjectUrl& object);

@@ -18,7 +18,7 @@ struct StoredObject {
 /// A page of a list of objects, or of uploads that are not complete.
 struct ObjectPage {
   std::vector<StoredObject> objects;
-  std::vector<std::string> folders;  // the starts of other keys, up to the delimiter
+  std::vector<std::string> folders;  // beginnings that keys share, up to the delimiter (CommonPrefixes)
   std::string next;                  // names the next page; empty at the last
 };
 

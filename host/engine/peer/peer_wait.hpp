@@ -1,7 +1,7 @@
 #pragma once
-// The waits of a worker in a run: the phase that it waits for, and the other workers that have not reached the end of
-// the phase. A wait at the barrier shows these workers in the state of the run at once, another wait after a while. A
-// long wait logs them once. PeerRun owns it; used by the node's thread.
+// Reports for which phase of a run a worker waits, and which other workers have not completed this phase. The state of
+// the run shows these workers at once if the worker waits at the barrier, else after a quarter of a second. The log
+// names them once in a long wait. Owned by PeerRun; used by the node's thread.
 
 #include <string>
 #include <vector>

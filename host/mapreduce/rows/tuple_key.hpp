@@ -7,8 +7,8 @@
 //   text    = its bytes, with 0x00 0xff for each 0x00
 //
 // The order of tuples is the order of their first different elements: false, true, numbers (NaN last), texts by their
-// bytes; a tuple is after its own beginning. Equal tuples have equal bytes on every machine, however Lua holds the
-// array. Pure functions, thread-safe.
+// bytes; {1} precedes {1, 2}. Equal tuples have equal bytes on every machine, however Lua stores the array. Pure
+// functions, thread-safe.
 
 #include <string>
 #include <string_view>

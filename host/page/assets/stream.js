@@ -2,10 +2,10 @@
 // spans of the last second in cells (host/cluster/STATE.md), by the clock of the node's process.
 "use strict";
 
-const kStreamSeconds = 60; // at most, and at least:
-const kFewSeconds = 10;
-const kRow = 22; // pixels, and of its bar:
-const kBar = 16;
+const kStreamSeconds = 60; // the most seconds that the page keeps and draws
+const kFewSeconds = 10; // the fewest seconds that it draws
+const kRow = 22; // height of a row in pixels
+const kBar = 16; // height of the bar in a row
 // Colours and labels of spans by their name; of other spans by their category. Later kinds are drawn over earlier ones.
 const kKinds = {
   script: ["script", "the script itself"], step: ["computing", "step"], task: ["line-1", "map-reduce task"],
@@ -20,7 +20,8 @@ const kOrder = Object.keys(kKinds);
 let stream = { tracks: new Map(), shifts: new Map(), now: 0 };
 
 const kind_of = (name, category) => (category !== "wait" ? category : kKinds[name] ? name : "wait: other");
-// Takes the spans of a message. The smallest difference between two clocks is that of the quickest reply.
+// Adds the spans of a message, at times of the run's clock. For each process `shift` is the smallest difference between
+// the run's clock and the process's clock so far: the reply with the shortest delay gives the best estimate.
 function remember_stream(message) {
   const t = message.run.t || 0;
   if (t < stream.now) stream = { tracks: new Map(), shifts: new Map(), now: 0 };

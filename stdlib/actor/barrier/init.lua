@@ -1,6 +1,7 @@
 --- Barrier rules decide when a worker that has completed a step may continue. A rule is `function(view) -> pass`. It
 --- receives an actor.barrier.View, the clocks of the workers that the waiting worker sees, and returns true, false, or
---- false and the seconds until its next evaluation. The same rule runs in a job, in the simulator and under `--barrier`.
+--- false and the seconds until its next evaluation. The same rule runs in a job, in the simulator and under
+--- `--barrier`.
 ---
 ---     local barrier = require "actor.barrier"
 ---     local rule = barrier.sample(10, function(view) return view:behind(2) <= 1 end)

@@ -83,7 +83,8 @@ end
 
 local Failure = {} -- the metatable of an expected failure
 
----Ends an operation that `together` wraps with nil, message, code when the first argument is nil. Returns its arguments.
+---Ends an operation that `together` wraps with nil, message, code when the first argument is nil. Returns its
+---arguments.
 function M.need(value, message, code)
   if value == nil then error(setmetatable({ message = message, code = code }, Failure), 0) end
   return value, message, code

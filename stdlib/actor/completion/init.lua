@@ -9,7 +9,7 @@ local M = {}
 ---@field names string[] "-n", "--nproc-per-node"
 ---@field value? string the name of its value; nil for a switch
 ---@field optional boolean the value may be omitted
----@field words string[] values that are known: "all"; a word that ends in a colon continues
+---@field words string[] its known values: "all"; a word with a colon at its end, "ssp:", begins a value
 ---@field paths? "file"|"folder"|"rule" the value may be a path, of a rule a path of a Lua file
 ---@field help string
 
@@ -17,7 +17,7 @@ local M = {}
 ---@field name string
 ---@field purpose string
 ---@field flags actor.completion.Flag[]
----@field operand? "job"|"rule"|"topic" the words beside the flags; the words behind a job are the job's own
+---@field operand? "job"|"rule"|"topic" the kind of the words beside the flags; words after a job belong to the job
 
 -- The barrier rules: "bsp", "ssp:".
 local function rules()

@@ -1,6 +1,6 @@
 --- Completion at a prompt: variables, fields after dots, methods after a colon, also behind a call of a function whose
---- docstring has a return type. It runs on the node that holds the values, only reads them, and calls no function of the
---- script.
+--- docstring has a return type. It runs on the node that holds the values, only reads them, and calls no function of
+--- the script.
 local core = require("actor.c.core")
 local ffi = require("ffi")
 local help = require("actor.help")

@@ -1,6 +1,6 @@
 --- The names that a chunk at a prompt sees: the local variables of the script's main chunk that are visible where the
---- script calls the library, then its globals, then `actor` and its modules (`param`, `tensor`, `barrier`, ...), which a
---- script must `require`. An assignment changes such a local variable if there is one, and otherwise a global.
+--- script calls the library, then its globals, then `actor` and its modules (`param`, `tensor`, `barrier`, ...), which
+--- a script must `require`. An assignment changes such a local variable if there is one, and otherwise a global.
 local check = require("actor.check")
 local core = require("actor.c.core")
 
@@ -17,11 +17,12 @@ function M.modules()
   return found
 end
 
--- The script that the present chunk interrupts: its coroutine, the level of its main chunk there, and the indices of the
--- main chunk's local variables by name. They do not change while the chunk runs.
+-- The script that the present chunk interrupts: its coroutine, the level of its main chunk there, and the indices of
+-- the main chunk's local variables by name. They do not change while the chunk runs.
 local script = { slots = {} }
 
--- Finds the main chunk, which is the outermost function, and its visible variables; of equal names the inner one counts.
+-- Finds the main chunk, which is the outermost function, and its visible variables; of equal names the inner one
+-- counts.
 local function inspect(interrupted)
   script = { thread = interrupted, slots = {} }
   local level = 0

@@ -1,5 +1,5 @@
---- The kind of value that an expression at a prompt has, without a call of any function: the values of names and fields,
---- and behind a call the return type in the function's docstring.
+--- Infers the type of an expression at the prompt, for completion, without calling a function: from the values of names
+--- and fields, and for a call from the return type in the function's docstring.
 local help = require("actor.help")
 local tensor = require("actor.tensor.base")
 local tokens = require("actor.console.tokens")

@@ -5,7 +5,8 @@ local M = {}
 ---@field kind "name"|"number"|"string"|"comment"|"space"|"sign"|"open" "open": a string or comment without its end
 ---@field text string
 
--- The end of a long bracket, "]]" or "]==]", that begins at `at`: its last place, or false without one; nil if none begins.
+-- Returns the last place of the long bracket ("[[...]]", "[==[...]==]") that begins at `at`: false if it does not end,
+-- nil if no long bracket begins there.
 local function long_end(source, at)
   local level = source:match("^%[(=*)%[", at)
   if not level then return nil end

@@ -71,8 +71,8 @@ end
 local options_of_fetch = { sha256 = "string?", timeout = "number?", ca_file = "string?" }
 
 ---Fetches a file once and returns its path. The file is stored in `$XDG_CACHE_HOME/actorhost` (default
----`~/.cache/actorhost`), and a later call returns it without a request; remove the file to fetch it again. Several nodes
----or processes of a machine that call `fetch` at once download the file once. A terminal shows a progress bar.
+---`~/.cache/actorhost`), and a later call returns it without a request; remove the file to fetch it again. Several
+---nodes or processes of a machine that call `fetch` at once download the file once. A terminal shows a progress bar.
 ---
 ---     local path = data.fetch("https://example.org/iris.csv", { sha256 = "...64 digits..." })
 ---```lua

@@ -61,7 +61,8 @@ local kinds = { set = "table|cdata", plan = "table?", first = "number?", positio
 ---print(sum)  --> 4950
 ---```
 ---@param options {set: actor.data.Set|actor.data.Rows|actor.Tensor|(actor.data.Rows|actor.Tensor)[],
----  plan?: actor.data.Batches, first?: integer, positions?: (fun(): actor.data.Positions|integer[]|nil), ahead?: integer}
+---  plan?: actor.data.Batches, first?: integer, positions?: (fun(): actor.data.Positions|integer[]|nil),
+---  ahead?: integer}
 ---  `set`: the sources of rows; a batch has a tensor from each source. Give either `plan`, for its batches in order
 ---  from number `first` on (default 1), or `positions`, a function that returns the positions of the next batch, and
 ---  nil at the end. `ahead`: number of batches to gather ahead, default 2

@@ -64,8 +64,8 @@ local function types_of(name)
   return found
 end
 
--- If an entry is the head of a module of scripts: the head, with the titles of the other entries, and the function that
--- the module is. Otherwise all entries.
+-- If `found` has the comment at the head of the module `name`, returns this entry with the titles of the module's other
+-- entries as `related`, and the entry of the function if the module is a function. Otherwise returns all of `found`.
 local function of_module(found, name)
   for _, entry in ipairs(found) do
     if entry.head and entry.module == "actor." .. name then
@@ -95,7 +95,7 @@ function M.find(name)
   path = local_names[path] or path
   local found = collect({}, "actor." .. path, path:match("[%w_]+$"):lower(), last)
   for i, entry in ipairs(found) do
-    -- The title of a function in an inner file is the form that scripts call.
+    -- Scripts call a function of an inner file by the module's name: mapreduce.load, not mapreduce.files.load.
     local arguments = (not entry.owner or entry.owner == "methods") and entry.title:match("%b()$")
     if arguments then found[i] = setmetatable({ title = path .. "." .. last .. arguments }, { __index = entry }) end
   end
@@ -179,7 +179,7 @@ function M.types(entry)
   return util.sorted_keys(found)
 end
 
--- Stands for a C module that only a cluster's nodes have, while a module is loaded outside of a node.
+-- Replaces the C modules of nodes while the help loads a module outside of a node.
 local absent = setmetatable({}, { __index = function() return function() end end })
 
 -- The value of a module; nil if the module cannot be loaded here. Outside of a node a module may lack C modules.
@@ -222,8 +222,8 @@ end
 ---@field entry actor.help.Entry
 ---@field aliases string[] further names
 
--- The entry that describes a name: with an example if there is one, and of a function rather than of a method unless the
--- name is that of a method.
+-- Chooses the entry that describes a name. Prefers entries with an example; among these, a method for the name of a
+-- method ("dataset:map") and a function for any other name.
 local function described(name)
   local found, best, most = M.find(name), nil, -1
   for _, entry in ipairs(found) do

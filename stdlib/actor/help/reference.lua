@@ -138,7 +138,7 @@ end
 
 local function url_of(page, anchor) return ("%s.html#%s"):format(page, anchor) end
 
--- What the modules' pages list, and their types: by page.
+-- Returns two tables by page name: the functions on the page of each module, and the types on each page.
 local function collected()
   local functions, types = {}, { types = {} }
   for _, module in ipairs(M.modules) do
@@ -176,7 +176,8 @@ local function define_all(all, functions, types, commands)
   for name in pairs(commands) do all:define("actorhost " .. name, url_of("commands", name)) end
 end
 
--- The lines of a flag or variable in a command's page begin with the flag after two blanks: each gets an anchor.
+-- Returns the help of a command as HTML. A line with a flag behind two or more blanks describes this flag: it gets an
+-- anchor, and an entry in `texts`.
 local function command_html(name, text, texts)
   local html = {}
   for line in (text .. "\n"):gmatch("(.-)\n") do
@@ -194,7 +195,7 @@ local function command_html(name, text, texts)
   return table.concat(html, "\n")
 end
 
--- The rules of a barrier, which have a description instead of a docstring.
+-- Adds the barrier rules, which have a table of descriptions instead of docstrings.
 local function rules(page, texts)
   for _, rule in ipairs(require("actor.barrier").list()) do
     if rule.kind == "rule" then

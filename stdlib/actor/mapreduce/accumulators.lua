@@ -40,8 +40,8 @@ function M.new(zero, combine)
   return new
 end
 
----Makes a counter: an accumulator of numbers that begins with 0, and whose `add()` adds 1. A function of an operation
----counts with it what it cannot count in a captured variable, because every task has its own copy of that variable.
+---Makes a counter: an accumulator of numbers that begins with 0. Its `add()` adds 1. Functions of operations count with
+---it, since a captured variable cannot count over all tasks: each task has its own copy.
 ---```lua
 ---local bad = actor.mapreduce.counter()
 ---local rows = actor.mapreduce.parallelize({ "1", "x", "3" }):filter(function(line)

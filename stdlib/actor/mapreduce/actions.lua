@@ -253,7 +253,7 @@ local function counts_of(counted, name)
       check.fail("mapreduce.%s: NaN is no key of a Lua table; filter it out, or count with reduce_by_key", name)
     end
     if type(pair[1]) == "table" then
-      check.fail("mapreduce.%s: an array is no key of a Lua table by its elements; count with reduce_by_key", name)
+      check.fail("mapreduce.%s: a Lua table does not find an array by its elements; count with reduce_by_key", name)
     end
     out[pair[1]] = pair[2]
   end

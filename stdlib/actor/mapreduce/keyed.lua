@@ -1,6 +1,6 @@
 --- Operations on pairs by key. One task gets all rows of a key. A key is a text, a number, a boolean, or a tuple: an
---- array of these, compared by its elements. A row that is a table of two elements counts as a pair. Rows already partitioned by key, over as many partitions, are not moved: a
---- join after reduce_by_key moves only the rows of its other side.
+--- array of these, compared by its elements. A table of two elements counts as a pair. Rows already partitioned by key
+--- over as many partitions do not move: a join after reduce_by_key moves only the rows of its other side.
 local check = require("actor.check")
 local codec = require("actor.codec")
 local compile = require("actor.mapreduce.compile")

@@ -20,8 +20,8 @@ local M = {}
 local formats = enum("AH_ROW_FORMAT", "text csv jsonl rows")
 local extensions = { none = "", gz = ".gz", zst = ".zst", xz = ".xz", bz2 = ".bz2" }
 
--- Writes the rows of a stage into a part, unless an earlier run has finished the part. The stage outputs one pair: the part's name, and its number of rows and
--- bytes.
+-- Writes the rows of a stage into a part, unless an earlier run has finished the part. The stage outputs one pair: the
+-- part's name, and its number of rows and bytes.
 function outputs.part(stage, state)
   local save, texts = stage.output.dataset.save, stage.output.dataset.save_texts
   local put_row, bind = compile.writer()

@@ -1,9 +1,9 @@
 --- Sorting: a sample sort. Tasks store their rows with a sample of the keys. One task chooses splitters from the
 --- samples, which divide the keys into ranges of about the same size. Then rows move to the task of their range, which
 --- sorts them, on disk if they do not fit into memory. Equal keys stay in the order of the rows. Keys are numbers,
---- texts, booleans or tuples, all of one kind. NaN is greater than all other numbers, texts are compared by their bytes,
---- and false is less than true. Tuples are compared element by element: booleans are less than numbers, and numbers less
---- than texts.
+--- texts, booleans or tuples, all of one kind. NaN is greater than all other numbers, texts are compared by their
+--- bytes, and false is less than true. Tuples are compared element by element: booleans are less than numbers, and
+--- numbers less than texts.
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")

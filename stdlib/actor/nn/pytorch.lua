@@ -29,11 +29,11 @@ local M = {}
 local counter_prefix = "actorhost."
 local renamed = { gamma = "weight", beta = "bias", mean = "running_mean", variance = "running_var" }
 
--- Kinds of layers with results of the input's shape and order.
+-- Kinds of layers that keep the number and the order of their input's elements.
 local same_order = { flatten = true, dropout = true, batch_norm = true, normalisation = true, relu = true, tanh = true,
   sigmoid = true, gelu = true, softmax = true }
 
--- The shape of the image that a sample of step `i`'s result is, possibly flattened; nil for a sample of another kind.
+-- Returns {height, width, channels} if each sample in the result of step `i` is an image or a flattened image.
 local function image_of(net, i)
   local step = net.steps[i]
   local shape

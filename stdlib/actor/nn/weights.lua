@@ -1,5 +1,6 @@
 --- The weights of layers: their initial values, and one tensor for all of them. A layer declares its weights,
---- `weights = { bias = { shape = { 10 }, init = "zeros" } }`; `realise` makes them, as `layer.params` and `layer.grads`.
+--- `weights = { bias = { shape = { 10 }, init = "zeros" } }`; `realise` makes them, as `layer.params` and
+--- `layer.grads`.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 local tensor = require("actor.tensor")

@@ -105,11 +105,12 @@ end
 
 -- ---- the engine ----
 
----Runs the peer-to-peer engine until every worker's `stop` has returned true. Every worker makes the call. The callbacks
----and their arguments are those of `param.run` with schedule_local; an option that peers cannot honour is an error. Each
----worker takes its own steps: stop? - barrier - `schedule_local` - fetch these keys from their owners - `push` - send
----the updates to the owners, which merge them. An error in a callback ends the run on all nodes, even if the script
----catches the error. Every ctx (actor.peer.Context) has id, step, rank, size, owns(key), updates, seconds and workers.
+---Runs the peer-to-peer engine until every worker's `stop` has returned true. Every worker makes the call. The
+---callbacks and their arguments are those of `param.run` with schedule_local; an option that peers cannot honour is an
+---error. Each worker takes its own steps: stop? - barrier - `schedule_local` - fetch these keys from their owners -
+---`push` - send the updates to the owners, which merge them. An error in a callback ends the run on all nodes, even if
+---the script catches the error. Every ctx (actor.peer.Context) has id, step, rank, size, owns(key), updates, seconds
+---and workers.
 ---```lua
 ---local peer = actor.peer
 ---local summary = peer.run {

@@ -217,9 +217,9 @@ local function work(run, index, rule, sampling, limit)
   if run.init and c.first() then initialise(run, index, names.init) end
   c.ready()
   await(run, names.pull)
-  -- The worker that sets the initial values may fail before all are set: then the next worker sets them. The mark may be
-  -- lost with all its copies. So a worker that joins at a later step does not check it, and a worker that sees others
-  -- take steps no longer waits for it.
+  -- The worker that sets the initial values may fail before all are set: then the next worker sets them. The mark may
+  -- be lost with all its copies. So a worker that joins at a later step does not check it, and a worker that sees
+  -- others take steps no longer waits for it.
   while run.init and c.snapshot() == 0 and not is_begun(index) do
     if c.first() then
       initialise(run, index, names.init)

@@ -168,7 +168,7 @@ end
 local placeholder = "{([%w_-]+)}" -- replaced by sweep.spec_at
 
 local function nothing_to_vary(name)
-  return ("--sweep %s: there is no such flag, and no {%s} in a rule or in --train%s. What can vary: %s; and what stands as "
+  return ("--sweep %s: there is no such flag, and no {%s} in a rule or in --train%s. These can vary: %s; and each "
     .. "{NAME} in a rule (pbsp:{beta}) or in --train ('linear rate={rate}')"):format(name,
     name, spelling.suggestion(name, options), table.concat(can_vary, ", "))
 end

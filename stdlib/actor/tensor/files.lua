@@ -1,4 +1,5 @@
---- Tensors in files: one array in .npy, named arrays in .npz (NumPy), named tensors in .safetensors (PyTorch and others).
+--- Tensors in files: one array in .npy, named arrays in .npz (NumPy), named tensors in .safetensors (PyTorch and
+--- others).
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 local util = require("actor.util")
@@ -58,7 +59,7 @@ function M.save(path, value, options)
   c.npz_save(path, named(value, fn))
 end
 
--- The format by the first bytes. The ending decides for a file that cannot be opened or has fewer bytes.
+-- Finds the format by the first bytes, or by the ending of the name if the file is missing or too short.
 local function format_of(path)
   local file = io.open(path, "rb")
   local start = file and file:read(9) or ""
@@ -69,10 +70,10 @@ local function format_of(path)
   return "npy"
 end
 
----Reads a file of `save`, NumPy or PyTorch: a tensor from a .npy file, a table of named tensors from a .npz or
----.safetensors file. The first bytes decide the format, not the name. Elements keep their type, except that float16 and
----bfloat16 become float32; int8, int16 and uint16 become int32; uint32 and uint64 become int64. Raises for a missing
----file, a damaged file (the error gives file and place) or other element types.
+---Reads a file written by `save`, NumPy or PyTorch: a .npy file as a tensor, a .npz or .safetensors file as a table of
+---named tensors. The first bytes decide the format, not the name. Elements keep their type, with these exceptions:
+---float16 and bfloat16 become float32; int8, int16 and uint16 become int32; uint32 and uint64 become int64. Raises for
+---a missing file, for other types of elements, and for a damaged file, with the place of the damage.
 ---```lua nodes=1
 ---actor.tensor.save("loaded.npz", { weight = actor.tensor.ones(2) })
 ---print(actor.tensor.load("loaded.npz").weight)  --> tensor([1., 1.], float32)

@@ -1,4 +1,4 @@
-// What a run without a terminal says after a minute without output.
+// The log lines of a run without a terminal, after a minute without output.
 
 #include "bindings/run/minute_lines.hpp"
 

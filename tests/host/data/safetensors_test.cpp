@@ -31,9 +31,9 @@ TEST_CASE("each damage of a .safetensors file is an error with the file and the 
   const std::pair<std::string, const char*> cases[] = {
       {"", "truncated header length: 8 bytes expected, 0 found"},
       {"1234567", "truncated header length: 8 bytes expected, 7 found"},
-      {with_length("{}", "", 3), "announce a header of 3 bytes, but the file has 10"},
-      {with_length("{}", "", UINT64_MAX), "announce a header of 18446744073709551615 bytes"},
-      {with_length(std::string(100'000'001, ' ')), "and a header at most 100000000"},
+      {with_length("{}", "", 3), "the header has 3 bytes, but the file has 10"},
+      {with_length("{}", "", UINT64_MAX), "the header has 18446744073709551615 bytes"},
+      {with_length(std::string(100'000'001, ' ')), "and a header has at most 100000000"},
       {with_length(""), "the header does not begin with '{'"},
       {with_length(" {}"), "the header does not begin with '{'"},
       {with_length("[]"), "the header does not begin with '{'"},

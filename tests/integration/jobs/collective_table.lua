@@ -211,8 +211,8 @@ function jobs.locks()
   expect.raises(function() t:lock(3, print) end, "the table is not shared")
 end
 
--- Rank 1 arrives after the other ranks have given up. The named rank depends on which rank gives up first: ranks 0 and 2
--- may be late for each other on a slow machine.
+-- Rank 1 arrives after the other ranks have given up. The named rank depends on which rank gives up first: ranks 0 and
+-- 2 may be late for each other on a slow machine.
 -- case: late {regroup,allreduce,rotate,pull,rotator} at: threads isolate
 function jobs.late(...)
   local c = actor.collective

@@ -51,8 +51,8 @@ for _, text in ipairs(texts) do
     end
   end
 end
--- The first rank: the functions and methods of these modules have examples.
-local first_rank = { "param", "peer", "collective", "mapreduce", "tensor", "nn", "optim", "data", "plot", "sim",
+-- The functions and methods of the modules for jobs have examples.
+local modules_for_jobs = { "param", "peer", "collective", "mapreduce", "tensor", "nn", "optim", "data", "plot", "sim",
   "average", "checkpoint", "options", "progress", "codec", "filter", "text", "psp", "trace", "rng", "log", "barrier" }
 -- Others are for the host and for the library itself, or are arguments of other functions.
 local others = { ["param.checkpoint_now"] = true, ["param.swap_barrier"] = true, ["peer.swap_barrier"] = true,
@@ -74,7 +74,7 @@ local function has_example(name)
 end
 
 local examples = 0
-for _, module in ipairs(first_rank) do
+for _, module in ipairs(modules_for_jobs) do
   for _, name in ipairs(help.contents("actor." .. module)) do
     local in_layer = layers[name:match("^(%w+):") or ""]
     if has_example(name) then

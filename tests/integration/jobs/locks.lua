@@ -1,4 +1,5 @@
--- collective.lock, and partitions shared under locks: the first argument selects the job. locks_test.cpp has further runs of it.
+-- collective.lock, and partitions shared under locks: the first argument selects the job. locks_test.cpp has further
+-- runs of it.
 local actor = require "actor"
 local expect = require "expect"
 local meeting = require "meeting"

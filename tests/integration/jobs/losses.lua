@@ -152,8 +152,8 @@ end
 local unseen = {} -- by id: a missing update, which only a lost worker may have
 
 -- Returns a check of the updates that a founder sees in its steps: under bsp and ssp:S in step k those of the others
--- before step k - S, under bsp no others, and under ssp:S at most those before step k + S + 1. `first`: the first step of
--- each worker.
+-- before step k - S, under bsp no others, and under ssp:S at most those before step k + S + 1. `first`: the first step
+-- of each worker.
 local function seen_updates(rule)
   local staleness, founders, began = rule == "bsp" and 0 or tonumber(rule:match "^ssp:(%d+)$"), {}, nil
   for _, id in ipairs(require("actor.c.node").workers()) do founders[id] = true end
@@ -188,9 +188,9 @@ local function initial() return { x = tensor.zeros(most), y = tensor.zeros(size)
 -- The numbers of a worker's updates in the values.
 local function counts_of(x, y, id) return { x[id + 1], y[id + 1], y[size - id] } end
 
--- Each merged update counts once. `policy`: all, drop, buffer or scale; `how`: "lua" merges in Lua, "fp16" filters. With
--- "all" a worker sees all of its own updates, and in step k under bsp and ssp:S the updates of the others before step
--- k - S.
+-- Each merged update counts once. `policy`: all, drop, buffer or scale; `how`: "lua" merges in Lua, "fp16" filters.
+-- With "all" a worker sees all of its own updates, and in step k under bsp and ssp:S the updates of the others before
+-- step k - S.
 -- case: server {bsp,ssp:1,asp,pssp:2:1@poll:0.3} all at: rehearsal:{1,2,3,5,8}
 -- case: server {bsp,ssp:4,pbsp:2@sticky} all fp16 flags: --servers 3 at: rehearsal:3x2
 -- case: server ssp:4 all fp16 flags: --servers 3 within: 90 at: rehearsal:64

@@ -274,8 +274,8 @@ function jobs.broadcasts_differ()
   mr.range(1, 20):map(function(x) return inner(x) end):count()
 end
 
--- An error of a task names the operation, the line ("@" here) and the record. If it names the record, all rows are in one
--- partition: with several partitions, any may fail first.
+-- An error of a task names the operation, the line ("@" here) and the record. If it names the record, all rows are in
+-- one partition: with several partitions, any may fail first.
 -- case: errors_of_tasks_name_operation_line_and_record flags: --memory 20M at: threads:2
 function jobs.errors_of_tasks_name_operation_line_and_record()
   local function fails(fn, text)

@@ -1,4 +1,4 @@
--- What scripts try: counters, errors of trials that are kept, and texts for missing values in CSV.
+-- Habits of scripts: counters, failed rows in the result (on_error = "keep"), and texts for missing values in CSV.
 -- case: at: threads:1 isolate:2
 local actor = require "actor"
 local mr = require "actor.mapreduce"

@@ -4,8 +4,9 @@
 --
 --     actorhost -n 3 tests/integration/jobs/mapreduce_model.lua SEED CASES [FIRST] [shuffled]
 --
--- SEED: a number, or "run" for the seed of the run. "shuffled": `pairs` uses a new order each time. A case is a tree of operations with arguments over sources with rows.
--- A failing case is reduced while it still fails, and printed with its seed. All nodes draw the same random cases.
+-- SEED: a number, or "run" for the seed of the run. "shuffled": `pairs` uses a new order each time. A case is a tree of
+-- operations with arguments over sources with rows. A failing case is reduced while it still fails, and printed with
+-- its seed. All nodes draw the same random cases.
 -- case: run 19 at: rehearsal:{1,3,8}
 -- case: run 19 flags: --codes 0,3 --faults kill=2,within=50ms at: rehearsal:5
 -- case: run 19 flags: --codes 0,3 --faults kill=1,join=2,after=770ms,within=50ms at: rehearsal:3x2

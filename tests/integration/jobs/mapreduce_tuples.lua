@@ -125,7 +125,7 @@ key_fails("a gap", start .. "it has a nil between its elements", { 1, nil, 3 })
 key_fails("an empty table", start .. "it is empty", {})
 key_fails("a 64-bit integer", start .. "it has a 64-bit integer in it", { 1LL })
 fails("a text and a tuple", "cannot compare", function() mr.parallelize { "a", { 1 } }:sort():collect() end)
-fails("count_by_key", "an array is no key of a Lua table by its elements; count with reduce_by_key", function()
+fails("count_by_key", "a Lua table does not find an array by its elements; count with reduce_by_key", function()
   pairs_of:count_by_key()
 end)
 

@@ -30,8 +30,8 @@ function jobs.output_of_server_callbacks_reaches_user()
   print("over")
 end
 
--- With error feedback the stored value is the sum of the pushes, except for the residuals of the workers: half a level, or
--- with topk the elements of some 60 steps.
+-- With error feedback the stored value is the sum of the pushes, except for the residuals of the workers: half a level,
+-- or with topk the elements of some 60 steps.
 -- case: residuals int8 flags: --servers {1,3} at: rehearsal:2
 -- case: residuals topk:0.05+fp16 flags: --servers {1,3} at: rehearsal:2
 function jobs.residuals(filter)

@@ -1,7 +1,7 @@
 -- Histories of peers. Each worker writes rising numbers to its own key, reads the keys of all workers, and notes its
--- calls in a file of the working directory, which has to be empty. A read returns the newest number that was acknowledged, or read by another
--- worker, before it began, or a newer one. Arguments: the number of elements of a value, and "leave" if every third
--- worker departs early.
+-- calls in a file of the working directory, which has to be empty. A read returns the newest number that was
+-- acknowledged, or read by another worker, before it began, or a newer one. Arguments: the number of elements of a
+-- value, and "leave" if every third worker departs early.
 -- case: 4 at: rehearsal:{1,2,3,5,8}
 -- case: 4 leave flags: --codes 0,3 --faults kill=1,join=2,after=780ms,within=1s at: rehearsal:6
 -- case: 4 leave flags: --replicas 2 --codes 0,3 --faults kill=1,within=1s at: rehearsal:6

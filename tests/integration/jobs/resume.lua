@@ -1,5 +1,5 @@
--- Counts the merges of each batch; an error unless each was merged once. Its workers may be killed, and it may be killed
--- and resumed at any moment.
+-- Counts the merges of each batch; an error unless each was merged once. Its workers may be killed, and it may be
+-- killed and resumed at any moment.
 -- case: --merge {all,buffer,drop} flags: --barrier {bsp,asp} --codes 0,3 --faults kill=2,within=100ms at: rehearsal:5
 -- case: --pull lua flags: --servers 2 --barrier ssp:2 --codes 0,3 --faults kill=1,stall=1:5s,within=100ms at: rehearsal:4
 local actor = require "actor"

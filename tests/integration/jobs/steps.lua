@@ -1,4 +1,5 @@
--- Barrier rules between the steps of collective jobs and of averaging: the first argument selects the job. steps_test.cpp has further runs of it.
+-- Barrier rules between the steps of collective jobs and of averaging: the first argument selects the job.
+-- steps_test.cpp has further runs of it.
 local actor = require "actor"
 local expect = require "expect"
 local meeting = require "meeting"
