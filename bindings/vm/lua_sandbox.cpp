@@ -1,7 +1,11 @@
 #include "bindings/vm/lua_sandbox.hpp"
 
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
 #include <string>
+#include <utility>
 
 #include <lua.hpp>
 #include <luajit.h>
@@ -158,6 +162,51 @@ int load_module_text(lua_State* L, const char* name, std::string_view text, cons
   return luaL_error(L, "module '%s' does not load: %s", name, lua_tostring(L, -1));
 }
 
+/// The bytecode of the embedded modules that some VM of this process has loaded. A VM loads it in a twentieth of the
+/// time that its text takes, and without garbage. Thread-safe.
+class CompiledModules {
+ public:
+  /// Pushes the module's function; false if it is not here.
+  bool push(lua_State* L, const EmbeddedFile& file, const std::string& chunk_name) {
+    std::unique_lock lock(mutex_);
+    const auto at = modules_.find(&file);
+    if (at == modules_.end()) return false;
+    const std::string& code = at->second;
+    lock.unlock();  // no module is removed or changed
+    if (luaL_loadbufferx(L, code.data(), code.size(), chunk_name.c_str(), "b") == 0) return true;
+    lua_pop(L, 1);
+    return false;
+  }
+
+  /// Adds the module whose function is on top of the stack.
+  void add(lua_State* L, const EmbeddedFile& file) {
+    std::string code;
+    const auto append = [](lua_State*, const void* bytes, size_t size, void* to) {
+      try {
+        static_cast<std::string*>(to)->append(static_cast<const char*>(bytes), size);
+        return 0;
+      } catch (const std::bad_alloc&) {
+        return 1;
+      }
+    };
+    if (lua_dump(L, append, &code) != 0) return;
+    const std::lock_guard lock(mutex_);
+    modules_.try_emplace(&file, std::move(code));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<const EmbeddedFile*, std::string> modules_;
+};
+
+void load_embedded_module(lua_State* L, const char* name, const EmbeddedFile& file) {
+  static CompiledModules compiled;
+  const std::string chunk_name = std::string("@") + file.path;
+  if (compiled.push(L, file, chunk_name)) return;
+  load_module_text(L, name, file.text, chunk_name);
+  compiled.add(L, file);
+}
+
 // Whether scripts require the embedded module `name` directly: "actor.collective", but not its internal modules.
 bool is_public(const char* name) {
   const char* dot = std::strchr(name, '.');
@@ -179,7 +228,7 @@ int find_module(lua_State* L) {
   const char* name = luaL_checkstring(L, 1);
   if (std::strncmp(name, "ffi/", 4) != 0) {
     if (const EmbeddedFile* file = embedded_file(name)) {
-      load_module_text(L, name, file->text, std::string("@") + file->path);
+      load_embedded_module(L, name, *file);
       if (is_public(name)) push_strict_loader(L);
       lua_pushcclosure(L, guarded<load_embedded>, 1);
       return 1;

@@ -3,7 +3,6 @@
 --- a row for each worker. One write and read of the board costs a round trip; a waiting worker reads the board
 --- repeatedly. A collective within a step still waits for all workers. So a looser rule than bsp has an effect only if
 --- the steps use locks, updates of shared tables, events or averaging instead.
-local barrier = require("actor.barrier")
 local check = require("actor.check")
 local clock = require("actor.ffi")("core")
 local events = require("actor.events")
@@ -33,6 +32,7 @@ Gate.__index = Gate
 ---@param fn string the name of the public function, for errors
 ---@return actor.StepGate
 function M.gate(spec, fn)
+  local barrier = require("actor.barrier") -- here, because few jobs with collectives have a rule
   local flags = node.flags()
   node.honour("barrier", "resample")
   spec = flags.barrier or spec or "bsp"

@@ -49,3 +49,20 @@ TEST_CASE("a sample in Lua equals the sample in C++ with the same seed, counted 
   rng.sample(permutation, 20, drawn.data());
   CHECK(numbers(f.vm->state()) == std::vector<double>(drawn.begin(), drawn.end()));
 }
+
+TEST_CASE("a module of the library has the same lines in the first and in later virtual machines of a process") {
+  std::vector<std::string> seen;
+  for (int i = 0; i < 3; ++i) {
+    VmFixture f;
+    f.run(R"(local rng = require "actor.rng"
+      local info = debug.getinfo(rng, "S")
+      print(info.source .. ":" .. info.linedefined .. "-" .. info.lastlinedefined)
+      print(select(2, pcall(rng, {}))))");
+    REQUIRE(f.lines.size() == 2);
+    seen.push_back(f.lines[0] + " " + f.lines[1]);
+  }
+  INFO(seen[0]);
+  CHECK(seen[0].starts_with("@stdlib/actor/rng.lua:"));
+  CHECK(seen[1] == seen[0]);
+  CHECK(seen[2] == seen[0]);
+}
