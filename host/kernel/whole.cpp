@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 namespace actorhost::kernel {
@@ -386,15 +387,27 @@ void running(Fold op, Dtype dtype, int64_t n, Run out, ConstRun a) noexcept {
 }
 
 int64_t whole_arg_max(Dtype dtype, int64_t n, ConstRun a, bool smallest) noexcept {
+  constexpr int64_t kBlock = 4096;
   return with_type(dtype, [&]<typename T>(T) {
     const T* from = as<T>(a);
-    int64_t best = 0;
-    for (int64_t i = 1; i < n; ++i) {
-      const T x = from[i * a.step];
-      const T least = from[best * a.step];
-      if (smallest ? x < least : least < x) best = i;
-    }
-    return best;
+    const auto best = [&](auto better) {
+      int64_t block = 0;  // the first block with the best element
+      T value = from[0];
+      for (int64_t begin = 0; begin < n; begin += kBlock) {
+        const int64_t end = std::min(n, begin + kBlock);
+        T most = value;
+        for (int64_t i = begin; i < end; ++i) {
+          const T x = from[i * a.step];
+          most = better(x, most) ? x : most;
+        }
+        if (!better(most, value)) continue;
+        value = most;
+        block = begin;
+      }
+      while (from[block * a.step] != value) ++block;
+      return block;
+    };
+    return smallest ? best(std::less<>()) : best(std::greater<>());
   });
 }
 

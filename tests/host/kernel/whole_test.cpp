@@ -65,3 +65,25 @@ TEST_CASE("first_unfit finds the first value outside of a type") {
   CHECK(first_unfit(Binary::mod, Dtype::i32, 2, divisors.data()) == 1);
   CHECK(first_unfit(Binary::add, Dtype::i32, 2, divisors.data()) == 2);
 }
+
+TEMPLATE_TEST_CASE("the first largest and smallest integer is found among thousands, for any step", "", int32_t,
+                   int64_t, uint8_t) {
+  Rng rng(11);
+  for (int round = 0; round < 60; ++round) {
+    const auto n = static_cast<int64_t>(1 + rng.below(14000));
+    const auto step = static_cast<int64_t>(rng.below(4));
+    const uint64_t different = 1 + rng.below(200);  // few values: many are equal
+    std::vector<TestType> values(static_cast<size_t>(n * std::max<int64_t>(step, 1)));
+    for (TestType& value : values) value = static_cast<TestType>(rng.below(different));
+    for (const bool smallest : {false, true}) {
+      int64_t wanted = 0;
+      for (int64_t i = 1; i < n; ++i) {
+        const TestType x = values[static_cast<size_t>(i * step)];
+        const TestType best = values[static_cast<size_t>(wanted * step)];
+        if (smallest ? x < best : best < x) wanted = i;
+      }
+      INFO(n << " elements with step " << step << " of " << different << " values");
+      CHECK(whole_arg_max(whole_type<TestType>, n, {values.data(), step}, smallest) == wanted);
+    }
+  }
+}
