@@ -12,6 +12,7 @@ local M = {}
 local function short(module) return (module:gsub("^actor%.", "")) end
 
 local all
+local by_name = {} ---@type table<string, actor.help.Entry[]> by the name in lower case
 
 -- All entries of the library, in the order of the files' names.
 local function entries()
@@ -22,7 +23,18 @@ local function entries()
       docstrings.read(module, core.library_text(module), all)
     end
   end
+  for _, entry in ipairs(all) do
+    local key = entry.name:lower()
+    by_name[key] = by_name[key] or {}
+    table.insert(by_name[key], entry)
+  end
   return all
+end
+
+-- The entries with a name, in any case.
+local function named(name)
+  entries()
+  return by_name[name:lower()] or {}
 end
 
 ---Lists all entries of the library.
@@ -37,7 +49,7 @@ end
 -- the alias's target.
 local function collect(found, module, owner, name)
   local fitting = {}
-  for _, entry in ipairs(entries()) do
+  for _, entry in ipairs(named(name)) do
     local owns = owner and (entry.owner or entry.module:match("[^.]+$")) == owner
     if entry.name == name and not entry.type and (owns or within(entry.module, module)) then
       if entry.target and (owns or entry.module == module) then
@@ -56,7 +68,7 @@ local local_names = { mr = "mapreduce", co = "collective" }
 -- The classes and aliases with a name, "param.StopContext", or with its last part, "StopContext" or "view".
 local function types_of(name)
   local found = {}
-  for _, entry in ipairs(entries()) do
+  for _, entry in ipairs(named(name:match("[%w_]*$"))) do
     if entry.type and (entry.type == "actor." .. name or entry.name:lower() == name:lower()) then
       found[#found + 1] = entry
     end

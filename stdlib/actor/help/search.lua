@@ -21,7 +21,7 @@ for word in ([[a about an and any are as at be but by can do does for from get g
   using want was we what when where which will with without would you your]]):gmatch("%S+") do common[word] = true end
 
 -- A word without common endings, so that "reading", "reads" and "read" are one word.
-local function stem(word)
+local function shorten(word)
   for _, ending in ipairs { "ing", "ed", "es", "s" } do
     local rest = #word > #ending + 2 and word:match("^(.*)" .. ending .. "$")
     if rest and not (ending == "s" and rest:find("s$")) then return rest end
@@ -29,13 +29,21 @@ local function stem(word)
   return word
 end
 
+local stems = setmetatable({}, {
+  __index = function(known, word)
+    local short = shorten(word)
+    known[word] = short
+    return short
+  end,
+})
+
 ---Returns the words of a text that count in a search, without endings, each once, in order.
 ---@param text string
 ---@return string[]
 function M.words(text)
   local words, seen = {}, {}
   for word in text:lower():gsub("(%l)_(%l)", "%1 %2"):gmatch("[%w\128-\255]+") do
-    local short = stem(word)
+    local short = stems[word]
     if not common[word] and not seen[short] then
       seen[short] = true
       words[#words + 1] = short
