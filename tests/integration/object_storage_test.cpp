@@ -220,6 +220,7 @@ TEST_CASE("a run saves checkpoints in an object storage and resumes from the new
   server.put("deep/run/state-000000000009/left.npz", "of a run that was killed");
   CHECK(run_steps({"--resume", "s3://data/deep/run"}, "20").out == "from\t8\t8\n");
   CHECK(server.objects().count("deep/run/state-000000000009/left.npz") == 0);
+  CHECK(matching(server.requests(), "GET /data/deep/run/state-000000000004/values.npz") == 1);
   const std::string newest = "deep/run/state-000000000010/";
   REQUIRE(server.objects().count(newest + "manifest.json") == 1);
   server.put(newest + "values.npz", "damaged");
@@ -240,6 +241,34 @@ TEST_CASE("the parameter server saves checkpoints in an object storage; a storag
   server.fail({"POST", "/data/no/.trial", 9, 403, "AccessDenied"});
   const Ended refused(folder.run(with({"-n", "2", "--checkpoint", "s3://data/no"}, with(job, {"35"}))), 4);
   CHECK_THAT(refused.err, Contains("s3://data/no/.trial: the server replied 403: AccessDenied"));
+}
+
+TEST_CASE("a checkpoint in an object storage that cannot be read is an error, and neither skipped nor replaced") {
+  S3Server server;
+  const StorageFolder folder(server);
+  const auto run_steps = [&](const Words& flags, const std::string& last, int status = 0) {
+    return Ended(folder.run(with(with({"-n", "1"}, flags), {"jobs/object_storage.lua", "steps", last})), status);
+  };
+  run_steps({"--checkpoint", "s3://data/run"}, "4");
+  const std::string newest = "run/state-000000000002/";
+  const auto before = server.objects();
+  REQUIRE(before.count(newest + "manifest.json") == 1);
+  SECTION("at the start") {
+    server.fail({"GET", "/manifest.json", 9, 403, "AccessDenied"});
+    const Ended run(run_steps({"--resume", "s3://data/run"}, "9", 3));
+    CHECK_THAT(run.err, Contains("/manifest.json: the server replied 403: AccessDenied"));
+  }
+  SECTION("at the load") {
+    server.fail({"GET", "/data/" + newest + "values.npz", 9, 403, "AccessDenied"});
+    const Ended run(run_steps({"--resume", "s3://data/run"}, "9", 3));
+    CHECK_THAT(run.err, Contains("s3://data/" + newest + "values.npz: the server replied 403: AccessDenied"));
+  }
+  SECTION("at a save") {
+    server.fail({"GET", "/data/" + newest + "manifest.json", 9, 403, "AccessDenied"});
+    const Ended run(run_steps({"--checkpoint", "s3://data/run"}, "2", 3));
+    CHECK_THAT(run.err, Contains("s3://data/" + newest + "manifest.json: the server replied 403: AccessDenied"));
+  }
+  for (const auto& [key, bytes] : before) CHECK(server.objects()[key] == bytes);
 }
 
 TEST_CASE("a pipeline's checkpoint in an object storage is refused") {
