@@ -184,12 +184,25 @@ TEST_CASE("a pipeline saves into an object storage: the mark is last, and no upl
         }) == 3);
 }
 
-TEST_CASE("a failed save leaves no object, and at most the upload of a task that was in progress") {
+TEST_CASE("a run that stops aborts the uploads in progress") {
+  S3Server server;
+  const StorageFolder folder(server);
+  server.fail({"PUT", "partNumber=2", 6, 503, "SlowDown"});
+  Process job = folder.start({"-n", "2", "jobs/object_storage.lua", "stopped_array"});
+  REQUIRE(wait_until([&] { return matching(server.requests(), "PUT /data/large.npy?partNumber=2") > 0; }, 20));
+  CHECK(server.uploads().size() == 1);
+  folder.write("stop", "");
+  const Ended run({job}, 30, 1);
+  CHECK_THAT(run.err, Contains("rank 1: ") && Contains("stopped on request"));
+  CHECK(server.uploads().empty());
+}
+
+TEST_CASE("a failed save leaves no object, and at most the upload of a part that was just complete") {
   S3Server server;
   const StorageFolder folder(server);
   const Ended failed(folder.run_job({"failing_save", "s3://data/out"}), 1);
   CHECK(server.objects().empty());
-  CHECK(server.uploads().size() <= 1);  // of the other worker, which the end of the run may stop at its part
+  CHECK(server.uploads().size() <= 1);  // of the other worker, which may complete it after the first has aborted all
   server.put("out/mine", "of the user");
   const Ended refused(folder.run_job({"refused_save", "s3://data/out"}), 1);
   CHECK_THAT(refused.err, Contains("s3://data/out/: is not replaced, since it holds 'mine', which no save has made"));

@@ -154,9 +154,9 @@ HttpClient::HttpClient(HttpOptions options)
     : options_(std::move(options)), connections_(std::make_unique<Connections>()) {}
 HttpClient::~HttpClient() = default;
 
-Result<HttpReply> HttpClient::send(const HttpRequest& request) {
+Result<HttpReply> HttpClient::send(const HttpRequest& request, const HttpOptions& options) {
   for (int failures = 0;;) {
-    HttpTransfer transfer(connections_->connections, request, options_);
+    HttpTransfer transfer(connections_->connections, request, options);
     HttpReply reply;
     Status status;
     for (;;) {
@@ -171,7 +171,7 @@ Result<HttpReply> HttpClient::send(const HttpRequest& request) {
     reply.etag = transfer.header("etag");
     if (status.ok()) return reply;
     if (!transfer.is_temporary() || ++failures == kMostTries) return status.error();
-    AH_TRY(pause_after(failures, transfer.header("retry-after"), options_));
+    AH_TRY(pause_after(failures, transfer.header("retry-after"), options));
   }
 }
 

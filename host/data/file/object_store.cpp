@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "host/base/clock.hpp"
 #include "host/data/file/sha256.hpp"
 #include "host/data/file/url_source.hpp"
 
@@ -10,6 +11,7 @@ namespace actorhost {
 namespace {
 
 constexpr std::string_view kScheme = "s3://";
+constexpr double kSecondsPastStop = 5;
 
 /// The first variable that is set and not empty.
 std::string first_variable(std::initializer_list<const char*> names) {
@@ -93,6 +95,19 @@ HttpRequest ObjectStore::request(const std::string& method, const ObjectUrl& obj
   return out;
 }
 
+Result<HttpReply> ObjectStore::send_past_stop(const HttpRequest& request) {
+  HttpOptions options = client_->options();
+  if (!options.check) return client_->send(request, options);
+  double stopped = -1;
+  options.check = [&]() -> Status {
+    Status status = client_->options().check();
+    const double now = SteadyClock().now();
+    if (!status.ok() && stopped < 0) stopped = now;
+    return status.ok() || now - stopped < kSecondsPastStop ? Status() : status;
+  };
+  return client_->send(request, options);
+}
+
 Result<std::string> ObjectStore::send(const HttpRequest& request) {
   auto reply = client_->send(request);
   if (!reply) return std::move(reply).error();
@@ -142,8 +157,8 @@ Status ObjectStore::remove(const ObjectUrl& object) {
 
 Result<std::string> ObjectStore::begin_upload(const ObjectUrl& object) {
   const HttpRequest sent = request("POST", object, {{"uploads", ""}});
-  AH_LET(const auto body, send(sent));
-  auto id = upload_id(body);
+  AH_LET(const auto reply, send_past_stop(sent));
+  auto id = upload_id(reply.body);
   if (!id) return in_reply(sent, id.error());
   return id;
 }
@@ -183,7 +198,7 @@ Status ObjectStore::complete_upload(const ObjectUrl& object, const std::string& 
 }
 
 Status ObjectStore::abort_upload(const ObjectUrl& object, const std::string& id) {
-  AH_TRY(client_->send(request("DELETE", object, {{"uploadId", id}})));
+  AH_TRY(send_past_stop(request("DELETE", object, {{"uploadId", id}})));
   return {};
 }
 

@@ -48,7 +48,9 @@ class ObjectStore {
   Status put(const ObjectUrl& object, std::string_view bytes);
   Status remove(const ObjectUrl& object);
 
-  // An upload of several parts. All parts but the last have at least 5 MiB; there are at most 10,000.
+  // An upload of several parts. All parts but the last have at least 5 MiB; there are at most 10,000. The requests that
+  // begin and abort an upload continue for some seconds after the `check` of the options fails: otherwise a run that
+  // stops would leave the upload in the storage.
   Result<std::string> begin_upload(const ObjectUrl& object);
   Result<UploadedPart> upload_part(const ObjectUrl& object, const std::string& id, int number, std::string_view bytes);
   Result<std::vector<UploadedPart>> parts_of(const ObjectUrl& object, const std::string& id);
@@ -66,6 +68,7 @@ class ObjectStore {
   ObjectStore() = default;
   HttpRequest request(const std::string& method, const ObjectUrl& object, const Query& query,
                       std::string_view body = {}) const;
+  Result<HttpReply> send_past_stop(const HttpRequest& request);
   Result<std::string> send(const HttpRequest& request);
   Result<ObjectPage> list_page(const ObjectUrl& prefix, const Query& query);
 

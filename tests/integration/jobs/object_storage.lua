@@ -83,6 +83,13 @@ end
 function jobs.large_array()
   local t = tensor.arange(5e6)
   data.npy.save("s3://data/large.npy", t)
+-- Rank 1 fails while rank 0 writes an object of several parts.
+function jobs.stopped_array()
+  if actor.rank == 0 then data.npy.save("s3://data/large.npy", tensor.arange(5e6)) end
+  while not io.open("stop") do actor.sleep(0.01) end
+  error("stopped on request")
+end
+
   assert(tensor.allclose(data.npy.load("s3://data/large.npy"), t))
 end
 
