@@ -158,6 +158,11 @@ TEST_CASE("a large array is an upload of several parts, which is tried again or 
     CHECK(server.objects().at("large.npy").size() == 20'000'128);
     CHECK(matching(server.requests(), "PUT /data/large.npy?partNumber=") == 5);
   }
+  SECTION("complete although the last reply is lost") {
+    server.fail({"POST", "large.npy?uploadId=", 1});
+    const Ended run(folder.run({"-n", "1", "jobs/object_storage.lua", "large_array"}));
+    CHECK(matching(server.requests(), "POST /data/large.npy?uploadId=") == 2);
+  }
   SECTION("leaves nothing") {
     server.fail({"PUT", "partNumber=3", 1, 403, "AccessDenied"});
     const Ended run(folder.run({"-n", "1", "jobs/object_storage.lua", "large_array"}), 1);

@@ -145,6 +145,11 @@ Result<std::vector<StoredObject>> ObjectStore::list_first(const ObjectUrl& prefi
   return std::move(page.objects);
 }
 
+Result<bool> ObjectStore::has(const ObjectUrl& object, uint64_t bytes) {
+  AH_LET(const auto found, list_first(object, 1));
+  return !found.empty() && found[0].key == object.key && found[0].bytes == bytes;
+}
+
 Status ObjectStore::put(const ObjectUrl& object, std::string_view bytes) {
   AH_TRY(client_->send(request("PUT", object, {}, bytes)));
   return {};
@@ -188,11 +193,16 @@ Result<std::vector<UploadedPart>> ObjectStore::parts_of(const ObjectUrl& object,
 }
 
 Status ObjectStore::complete_upload(const ObjectUrl& object, const std::string& id,
-                                    const std::vector<UploadedPart>& parts) {
+                                    const std::vector<UploadedPart>& parts, uint64_t bytes) {
   const std::string text = parts_text(parts);
-  AH_LET(const auto body, send(request("POST", object, {{"uploadId", id}}, text)));
+  const auto body = send(request("POST", object, {{"uploadId", id}}, text));
+  if (!body && is_missing()) {
+    AH_LET(const auto is_complete, has(object, bytes));
+    if (is_complete) return {};
+  }
+  if (!body) return body.error();
   // A server that begins its reply before the work is done reports a failure with status 200.
-  const std::string reason = storage_error(body);
+  const std::string reason = storage_error(*body);
   if (!reason.empty()) return Error{Code::io, object.text() + ": the upload is not complete: " + reason};
   return {};
 }

@@ -45,6 +45,8 @@ class ObjectStore {
   Result<ObjectPage> list(const ObjectUrl& prefix, bool direct);
   /// The first objects with this prefix, at most `most`.
   Result<std::vector<StoredObject>> list_first(const ObjectUrl& prefix, int most);
+  /// Whether there is an object with this key and size.
+  Result<bool> has(const ObjectUrl& object, uint64_t bytes);
   Status put(const ObjectUrl& object, std::string_view bytes);
   Status remove(const ObjectUrl& object);
 
@@ -54,7 +56,10 @@ class ObjectStore {
   Result<std::string> begin_upload(const ObjectUrl& object);
   Result<UploadedPart> upload_part(const ObjectUrl& object, const std::string& id, int number, std::string_view bytes);
   Result<std::vector<UploadedPart>> parts_of(const ObjectUrl& object, const std::string& id);
-  Status complete_upload(const ObjectUrl& object, const std::string& id, const std::vector<UploadedPart>& parts);
+  /// `bytes`: the size of the object. An upload that is missing is complete if there is an object of this size: an
+  /// earlier try, or another process, has completed the upload.
+  Status complete_upload(const ObjectUrl& object, const std::string& id, const std::vector<UploadedPart>& parts,
+                         uint64_t bytes);
   Status abort_upload(const ObjectUrl& object, const std::string& id);
   /// The uploads with this prefix, neither complete nor aborted.
   Result<std::vector<PendingUpload>> pending_uploads(const ObjectUrl& prefix);
