@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <optional>
 #include <system_error>
@@ -13,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/base/number.hpp"
 #include "host/data/file/disk.hpp"
 #include "host/data/file/files.hpp"
 #include "host/data/file/manifest.hpp"
@@ -43,20 +43,17 @@ std::string final_name(const std::string& prefix, uint64_t number) {
 }
 
 /// The number of "PREFIX-digits"; nothing for other names.
-std::optional<uint64_t> number_of(std::string_view name, const std::string& prefix) {
+std::optional<uint64_t> number_in(std::string_view name, const std::string& prefix) {
   if (name.size() < prefix.size() + 1 + kDigits || !name.starts_with(prefix) || name[prefix.size()] != '-') return {};
   name.remove_prefix(prefix.size() + 1);
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size()) return {};
-  return number;
+  return number_of<uint64_t>(name);
 }
 
 bool is_temporary(std::string_view name, const std::string& prefix) {
   if (!name.starts_with('.')) return false;
   name.remove_prefix(1);
   const size_t mark = name.find(".tmp-");
-  return mark != std::string_view::npos && number_of(name.substr(0, mark), prefix).has_value();
+  return mark != std::string_view::npos && number_in(name.substr(0, mark), prefix).has_value();
 }
 
 bool is_stored(const fs::path& dir) { return is_object_url(dir.string()); }
@@ -125,9 +122,8 @@ Result<size_t> clean_stored(const fs::path& parent, const std::string& prefix) {
 
 /// Makes an empty directory for files of this process.
 Result<fs::path> temporary_folder() {
-  std::error_code error;
-  std::string name = fs::temp_directory_path(error) / "actorhost-XXXXXX";
-  if (error || ::mkdtemp(name.data()) == nullptr) return file_error(name, "cannot make the directory", errno);
+  std::string name = tmpdir() + "/actorhost-XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr) return file_error(name, "cannot make the directory", errno);
   return fs::path(name);
 }
 
@@ -216,7 +212,7 @@ Result<std::vector<NumberedDir>> list_numbered(const fs::path& parent, const std
   AH_LET(auto names, names_in(parent));
   std::vector<NumberedDir> found;
   for (const std::string& name : names) {
-    if (const auto number = number_of(name, prefix)) found.push_back({parent / name, *number});
+    if (const auto number = number_in(name, prefix)) found.push_back({parent / name, *number});
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.number > b.number; });
   return found;
