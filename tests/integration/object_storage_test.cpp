@@ -64,6 +64,17 @@ TEST_CASE("objects, folders and patterns of an object storage are loaded, whatev
         "in/{b.txt,sub/d.txt}\t20\t510\nin2\t1\t7\nin/x y/*\t1\t5\nin?\t1\t7\n");
 }
 
+TEST_CASE("a pattern of names lists its folder only, and large objects are inspected over one connection") {
+  S3Server server;
+  const StorageFolder folder(server);
+  for (const char* name : {"a", "b", "c"}) server.put("in/" + std::string(name) + ".txt", rows_from_to(1, 200'000));
+  for (int i = 0; i < 50; ++i) server.put("in/sub/" + std::to_string(i), "1\n");
+  server.set_page(2);
+  const Ended run(folder.run({"-n", "1", "jobs/object_storage.lua", "plan", "s3://data/in/*.txt"}));
+  CHECK(matching(server.requests(), "GET /data/?") == 2);
+  CHECK(server.connections() == 1);
+}
+
 TEST_CASE("ranges of a large object are read by several tasks") {
   S3Server server;
   const StorageFolder folder(server);

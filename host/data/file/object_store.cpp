@@ -150,6 +150,12 @@ Result<bool> ObjectStore::has(const ObjectUrl& object, uint64_t bytes) {
   return !found.empty() && found[0].key == object.key && found[0].bytes == bytes;
 }
 
+Result<std::string> ObjectStore::start_of(const ObjectUrl& object, size_t bytes) {
+  HttpRequest sent = get(object);
+  sent.range = "0-" + std::to_string(bytes - 1);
+  return send(sent);
+}
+
 Status ObjectStore::put(const ObjectUrl& object, std::string_view bytes) {
   AH_TRY(client_->send(request("PUT", object, {}, bytes)));
   return {};

@@ -47,6 +47,8 @@ class ObjectStore {
   Result<std::vector<StoredObject>> list_first(const ObjectUrl& prefix, int most);
   /// Whether there is an object with this key and size.
   Result<bool> has(const ObjectUrl& object, uint64_t bytes);
+  /// The first bytes of an object that has at least so many.
+  Result<std::string> start_of(const ObjectUrl& object, size_t bytes);
   Status put(const ObjectUrl& object, std::string_view bytes);
   Status remove(const ObjectUrl& object);
 

@@ -39,6 +39,9 @@ function jobs.whole(url)
   end
 end
 
+-- Plans to read a URL, and reads nothing.
+function jobs.plan(url) mr.load(url) end
+
 -- Prints the errors of some URLs.
 function jobs.errors(...)
   for _, url in ipairs { ... } do
@@ -92,14 +95,14 @@ end
 function jobs.large_array()
   local t = tensor.arange(5e6)
   data.npy.save("s3://data/large.npy", t)
+  assert(tensor.allclose(data.npy.load("s3://data/large.npy"), t))
+end
+
 -- Rank 1 fails while rank 0 writes an object of several parts.
 function jobs.stopped_array()
   if actor.rank == 0 then data.npy.save("s3://data/large.npy", tensor.arange(5e6)) end
   while not io.open("stop") do actor.sleep(0.01) end
   error("stopped on request")
-end
-
-  assert(tensor.allclose(data.npy.load("s3://data/large.npy"), t))
 end
 
 function jobs.save(url, compress)
