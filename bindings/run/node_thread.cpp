@@ -116,12 +116,10 @@ void NodeThread::request_stop() {
 void NodeThread::print(std::string_view line) {
   const bool server = node_.role() == Role::server;
   if (server && !context_.shows_output) return;  // its script is the first worker's, which prints the output
-  shared_.cluster.state().add_output(node_.address(), line);
-  const MembershipPtr members = node_.newest_membership();
-  const auto rank = members->rank_of(node_.address());
+  node_.stats().add_output(line);
   if (server || shared_.options.print_all) {
     shared_.process.console.out("[" + node_.name() + "] " + std::string(line));
-  } else if (rank == 0U) {
+  } else if (node_.newest_membership()->rank_of(node_.address()) == 0U) {
     shared_.process.console.out(line);
   }
 }

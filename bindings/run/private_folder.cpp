@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/data/file/files.hpp"
+
 namespace actorhost {
 
 namespace {
@@ -26,11 +28,6 @@ struct CloseDir {
   void operator()(DIR* dir) const { closedir(dir); }
 };
 using Listing = std::unique_ptr<DIR, CloseDir>;
-
-std::string temporary_folder() {
-  const char* base = std::getenv("TMPDIR");
-  return base != nullptr && *base != '\0' ? base : "/tmp";
-}
 
 /// Opens and locks a folder of this user. Invalid for another user's folder, a folder locked by a living process, and a
 /// removed folder.
@@ -74,7 +71,7 @@ void remove_left_over(const std::string& base) {
 }  // namespace
 
 Result<PrivateFolder> PrivateFolder::make() {
-  const std::string base = temporary_folder();
+  const std::string base = tmpdir();
   remove_left_over(base);
   for (int i = 0; i < kTries; ++i) {
     std::string path = base + "/" + std::string(kPrefix) + std::string(kSuffix);

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <thread>
 
+#include "host/base/printable.hpp"
+
 namespace actorhost {
 
 namespace {
@@ -23,6 +25,21 @@ NodeStats::Snapshot NodeStats::snapshot() const noexcept {
     if (whole || tries == kQuickTries + kSlowTries) return out;
     if (tries >= kQuickTries) std::this_thread::sleep_for(kPause);  // the writer may have lost its processor
   }
+}
+
+void NodeStats::add_output(std::string_view line) {
+  std::string text(line.substr(0, kOutputBytes));
+  if (line.size() > kOutputBytes) text += "...";
+  std::lock_guard lock(mutex_);
+  output_.push_back(std::move(text));
+  if (output_.size() > kOutputLines) output_.pop_front();
+}
+
+std::vector<std::string> NodeStats::output() const {
+  std::vector<std::string> lines;
+  std::lock_guard lock(mutex_);
+  for (const std::string& line : output_) lines.push_back(printable(line));
+  return lines;
 }
 
 /// A wait for a server or for peers has the name of its call, such as "wait: pull"; other waits have that of their

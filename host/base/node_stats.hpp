@@ -6,8 +6,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -73,6 +75,8 @@ class NodeStats {
   SpanSink* spans() noexcept { return spans_.wanted() ? &spans_ : nullptr; }
   /// The begin of a span that is reported at its end: now, or kUnknownBegin without a recorder or observer.
   double span_begin() const { return spans_.wanted() ? spans_.now() : kUnknownBegin; }
+  /// Retains a line that the node has printed, among the newest; shortens a long line.
+  void add_output(std::string_view line);
   void enter_action(std::string kind, std::string where) {
     std::lock_guard lock(mutex_);
     action_ = {std::move(kind), std::move(where)};
@@ -110,6 +114,10 @@ class NodeStats {
     std::lock_guard lock(mutex_);
     return awaited_;
   }
+  static constexpr size_t kOutputLines = 40;   // retained lines
+  static constexpr size_t kOutputBytes = 200;  // retained bytes of a line
+  /// The retained lines, printable.
+  std::vector<std::string> output() const;
 
  private:
   friend class Activity;
@@ -147,6 +155,7 @@ class NodeStats {
   mutable std::mutex mutex_;
   std::pair<std::string, std::string> action_;
   Awaited awaited_;
+  std::deque<std::string> output_;
 };
 
 /// Marks the node as in `call` for its own lifetime.

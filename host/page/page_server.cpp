@@ -143,12 +143,16 @@ double PageServer::next_poll() {
   if (!waiting_.empty()) return latest_at_ + kFresh;
   if (!viewers_.empty()) return latest_at_ + options_.every;
   if (!options_.page || options_.recording != nullptr || options_.past_every == kForever) return kForever;
-  return latest_at_ + std::max(options_.past_every, least_every_);
+  return seen_at_ + std::max(options_.past_every, least_every_);
 }
 
 std::vector<std::string> PageServer::sections() {
   std::lock_guard lock(mutex_);
-  return {sections_.begin(), sections_.end()};
+  asked_whole_ = !viewers_.empty() || !waiting_.empty();
+  if (!asked_whole_) return {};
+  std::vector<std::string> wanted = watched_sections();
+  wanted.insert(wanted.end(), sections_.begin(), sections_.end());
+  return wanted;
 }
 
 void PageServer::seen(const StatePtr& state, double now) {
@@ -157,12 +161,15 @@ void PageServer::seen(const StatePtr& state, double now) {
   nlohmann::json point;
   {
     std::lock_guard lock(mutex_);
+    seen_at_ = now;
+    least_every_ = static_cast<double>(list(*state, "nodes").size()) / kNodesASecond;
+    const PastPoint read = reader_.read(*state);
+    past_.add(read);
+    if (!asked_whole_) return;  // newer viewers and requests wait for the next state
     latest_ = state;
     latest_at_ = now;
-    least_every_ = static_cast<double>(list(*state, "nodes").size()) / kNodesASecond;
-    point_ = reader_.read(*state);
-    past_.add(point_);
-    point = reader_.values(point_);
+    point_ = read;
+    point = reader_.values(read);
     viewers = viewers_;
     waiting.swap(waiting_);
   }

@@ -2,8 +2,8 @@
 // Serves the page of a run over HTTP to browsers and Prometheus: files, states and metrics. Read-only. It watches a
 // StatePoller, which passes it states for its clients and for the past of the run; for a recorded run it serves the
 // states of a file.
-// Requests arrive on the web server's thread, states on the thread of StatePoller. The mutex is not held while a
-// message is built or written.
+// Requests arrive on the web server's thread, states on the thread of StatePoller. The mutex is held while a state is
+// added to the past and while the reply with the past is made, but not while other messages are made or any is written.
 
 #include <condition_variable>
 #include <functional>
@@ -80,8 +80,10 @@ class PageServer final : public Watcher, private WebSite {
   std::function<void()> wake_;
   std::map<uint64_t, PageView> viewers_;
   std::map<uint64_t, bool> waiting_;  // requests that wait for the next state; true: with metrics
-  StatePtr latest_;
+  bool asked_whole_ = true;           // the newest request had sections; without viewers the past needs none
+  StatePtr latest_;                   // with sections
   double latest_at_ = -kForever;
+  double seen_at_ = -kForever;      // time of the newest state, with sections or without
   double least_every_ = 0;          // seconds between two states of so many nodes for the past
   std::set<std::string> sections_;  // of the next state, by the newest messages
   PastReader reader_;

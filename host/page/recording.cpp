@@ -43,8 +43,10 @@ double StateRecorder::next_poll() {
 }
 
 std::vector<std::string> StateRecorder::sections() {
+  std::vector<std::string> wanted = watched_sections();
   std::lock_guard lock(mutex_);
-  return sections_;
+  wanted.insert(wanted.end(), sections_.begin(), sections_.end());
+  return wanted;
 }
 
 void StateRecorder::last(const StatePtr& state) {

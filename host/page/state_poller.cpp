@@ -90,13 +90,11 @@ double StatePoller::wanted() const {
 }
 
 std::vector<std::string> StatePoller::wanted_sections() const {
-  std::set<std::string> more;
+  std::set<std::string> wanted;
   for (Watcher* watcher : watchers_) {
-    for (std::string& name : watcher->sections()) more.insert(std::move(name));
+    for (std::string& name : watcher->sections()) wanted.insert(std::move(name));
   }
-  std::vector<std::string> out = watched_sections();
-  out.insert(out.end(), more.begin(), more.end());
-  return out;
+  return {wanted.begin(), wanted.end()};
 }
 
 void StatePoller::serve() {

@@ -19,7 +19,7 @@ namespace actorhost {
 
 using StatePtr = std::shared_ptr<const nlohmann::json>;  // shared by the watchers, which may retain a state
 
-/// The sections of each requested state.
+/// The sections that the page, /metrics and recordings show.
 const std::vector<std::string>& watched_sections();
 
 /// Called on the thread of StatePoller. The calls may take a while, but must not wait for the run.
@@ -27,7 +27,7 @@ class Watcher : public Interface {
  public:
   /// When the watcher wants the next state; kForever: not before it calls `wake`.
   virtual double next_poll() = 0;
-  /// Further sections that the watcher wants in the next state.
+  /// The sections that the watcher wants in the next state. Called just before the request.
   virtual std::vector<std::string> sections() { return {}; }
   virtual void seen(const StatePtr& state, double now) = 0;
 };

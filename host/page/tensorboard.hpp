@@ -43,6 +43,7 @@ class EventRecorder final : public Watcher {
   /// Writes the points of the last state, after the run's end.
   void last(const StatePtr& state);
   double next_poll() override;
+  std::vector<std::string> sections() override { return {"series"}; }
   void seen(const StatePtr& state, double now) override;
 
  private:

@@ -107,6 +107,18 @@ TEST_CASE("a failed download is an error with the URL, and the cache keeps nothi
   CHECK(folder.cached().empty());
 }
 
+TEST_CASE("a failed download removes its progress bar") {
+  const CacheFolder folder;
+  HttpServer::Response response{200, {}, std::string(400'000, 'x')};
+  response.lost_after = 300'000;  // the bar appears in the pause before the second request
+  const HttpServer server({{"/long", response}});
+  const std::string command = "stty cols 80 rows 24; exec " + shell_word(actorhost_binary()) +
+                              " -n 1 --log-level warn jobs/fetch.lua wrong_sum " + server.url() + "/long";
+  const Ended run(run_program("script", {"-qec", command, "/dev/null"}, 20, folder.options()));
+  CHECK_THAT(run.out, Contains("long [") && Contains(": the SHA-256 sum of the content is"));
+  CHECK(run.out.rfind("long [") < run.out.find(": the SHA-256 sum"));
+}
+
 TEST_CASE("a busy server is asked again") {
   const CacheFolder folder;
   HttpServer::Response busy{200, {}, "at last"};

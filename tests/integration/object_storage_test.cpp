@@ -64,6 +64,17 @@ TEST_CASE("objects, folders and patterns of an object storage are loaded, whatev
         "in/{b.txt,sub/d.txt}\t20\t510\nin2\t1\t7\nin/x y/*\t1\t5\nin?\t1\t7\n");
 }
 
+TEST_CASE("a pattern of names lists its folder only, and large objects are inspected over one connection") {
+  S3Server server;
+  const StorageFolder folder(server);
+  for (const char* name : {"a", "b", "c"}) server.put("in/" + std::string(name) + ".txt", rows_from_to(1, 200'000));
+  for (int i = 0; i < 50; ++i) server.put("in/sub/" + std::to_string(i), "1\n");
+  server.set_page(2);
+  const Ended run(folder.run({"-n", "1", "jobs/object_storage.lua", "plan", "s3://data/in/*.txt"}));
+  CHECK(matching(server.requests(), "GET /data/?") == 2);
+  CHECK(server.connections() == 1);
+}
+
 TEST_CASE("ranges of a large object are read by several tasks") {
   S3Server server;
   const StorageFolder folder(server);
@@ -158,6 +169,11 @@ TEST_CASE("a large array is an upload of several parts, which is tried again or 
     CHECK(server.objects().at("large.npy").size() == 20'000'128);
     CHECK(matching(server.requests(), "PUT /data/large.npy?partNumber=") == 5);
   }
+  SECTION("complete although the last reply is lost") {
+    server.fail({"POST", "large.npy?uploadId=", 1});
+    const Ended run(folder.run({"-n", "1", "jobs/object_storage.lua", "large_array"}));
+    CHECK(matching(server.requests(), "POST /data/large.npy?uploadId=") == 2);
+  }
   SECTION("leaves nothing") {
     server.fail({"PUT", "partNumber=3", 1, 403, "AccessDenied"});
     const Ended run(folder.run({"-n", "1", "jobs/object_storage.lua", "large_array"}), 1);
@@ -184,12 +200,25 @@ TEST_CASE("a pipeline saves into an object storage: the mark is last, and no upl
         }) == 3);
 }
 
-TEST_CASE("a failed save leaves no object, and at most the upload of a task that was in progress") {
+TEST_CASE("a run that stops aborts the uploads in progress") {
+  S3Server server;
+  const StorageFolder folder(server);
+  server.fail({"PUT", "partNumber=2", 6, 503, "SlowDown"});
+  Process job = folder.start({"-n", "2", "jobs/object_storage.lua", "stopped_array"});
+  REQUIRE(wait_until([&] { return matching(server.requests(), "PUT /data/large.npy?partNumber=2") > 0; }, 20));
+  CHECK(server.uploads().size() == 1);
+  folder.write("stop", "");
+  const Ended run({job}, 30, 1);
+  CHECK_THAT(run.err, Contains("rank 1: ") && Contains("stopped on request"));
+  CHECK(server.uploads().empty());
+}
+
+TEST_CASE("a failed save leaves no object, and at most the upload of a part that was just complete") {
   S3Server server;
   const StorageFolder folder(server);
   const Ended failed(folder.run_job({"failing_save", "s3://data/out"}), 1);
   CHECK(server.objects().empty());
-  CHECK(server.uploads().size() <= 1);  // of the other worker, which the end of the run may stop at its part
+  CHECK(server.uploads().size() <= 1);  // of the other worker, which may complete it after the first has aborted all
   server.put("out/mine", "of the user");
   const Ended refused(folder.run_job({"refused_save", "s3://data/out"}), 1);
   CHECK_THAT(refused.err, Contains("s3://data/out/: is not replaced, since it holds 'mine', which no save has made"));
@@ -220,6 +249,7 @@ TEST_CASE("a run saves checkpoints in an object storage and resumes from the new
   server.put("deep/run/state-000000000009/left.npz", "of a run that was killed");
   CHECK(run_steps({"--resume", "s3://data/deep/run"}, "20").out == "from\t8\t8\n");
   CHECK(server.objects().count("deep/run/state-000000000009/left.npz") == 0);
+  CHECK(matching(server.requests(), "GET /data/deep/run/state-000000000004/values.npz") == 1);
   const std::string newest = "deep/run/state-000000000010/";
   REQUIRE(server.objects().count(newest + "manifest.json") == 1);
   server.put(newest + "values.npz", "damaged");
@@ -240,6 +270,34 @@ TEST_CASE("the parameter server saves checkpoints in an object storage; a storag
   server.fail({"POST", "/data/no/.trial", 9, 403, "AccessDenied"});
   const Ended refused(folder.run(with({"-n", "2", "--checkpoint", "s3://data/no"}, with(job, {"35"}))), 4);
   CHECK_THAT(refused.err, Contains("s3://data/no/.trial: the server replied 403: AccessDenied"));
+}
+
+TEST_CASE("a checkpoint in an object storage that cannot be read is an error, and neither skipped nor replaced") {
+  S3Server server;
+  const StorageFolder folder(server);
+  const auto run_steps = [&](const Words& flags, const std::string& last, int status = 0) {
+    return Ended(folder.run(with(with({"-n", "1"}, flags), {"jobs/object_storage.lua", "steps", last})), status);
+  };
+  run_steps({"--checkpoint", "s3://data/run"}, "4");
+  const std::string newest = "run/state-000000000002/";
+  const auto before = server.objects();
+  REQUIRE(before.count(newest + "manifest.json") == 1);
+  SECTION("at the start") {
+    server.fail({"GET", "/manifest.json", 9, 403, "AccessDenied"});
+    const Ended run(run_steps({"--resume", "s3://data/run"}, "9", 3));
+    CHECK_THAT(run.err, Contains("/manifest.json: the server replied 403: AccessDenied"));
+  }
+  SECTION("at the load") {
+    server.fail({"GET", "/data/" + newest + "values.npz", 9, 403, "AccessDenied"});
+    const Ended run(run_steps({"--resume", "s3://data/run"}, "9", 3));
+    CHECK_THAT(run.err, Contains("s3://data/" + newest + "values.npz: the server replied 403: AccessDenied"));
+  }
+  SECTION("at a save") {
+    server.fail({"GET", "/data/" + newest + "manifest.json", 9, 403, "AccessDenied"});
+    const Ended run(run_steps({"--checkpoint", "s3://data/run"}, "2", 3));
+    CHECK_THAT(run.err, Contains("s3://data/" + newest + "manifest.json: the server replied 403: AccessDenied"));
+  }
+  for (const auto& [key, bytes] : before) CHECK(server.objects()[key] == bytes);
 }
 
 TEST_CASE("a pipeline's checkpoint in an object storage is refused") {

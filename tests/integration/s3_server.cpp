@@ -216,6 +216,7 @@ void S3Server::serve() {
     if (::poll(&waiting, 1, 20) <= 0) continue;
     const int connection = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (connection < 0) continue;
+    ++connections_;
     const timeval pause{0, 50'000};
     ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &pause, sizeof pause);
     threads_.emplace_back([this, connection] {

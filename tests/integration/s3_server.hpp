@@ -33,6 +33,8 @@ class S3Server : private NonCopyable {
   void fail(Fault fault);
   /// "GET /data/key?query RANGE" of each request with a valid signature.
   std::vector<std::string> requests() const;
+  /// The number of connections so far.
+  size_t connections() const { return connections_; }
   /// Objects in a page of a list; 1000 by default.
   void set_page(size_t objects);
 
@@ -70,6 +72,7 @@ class S3Server : private NonCopyable {
   int listener_ = -1;
   uint16_t port_ = 0;
   std::atomic<bool> quit_{false};
+  std::atomic<size_t> connections_{0};
   std::vector<std::thread> threads_;
   std::thread thread_;
 };

@@ -26,6 +26,7 @@ test("named tensors are loaded by name, and equal tensors give equal bytes", fun
     tensor.save(path, set)
     local back, bytes = tensor.load(path), text_file.read(path)
     for name, t in pairs(set) do equal(back[name]:equal(t), true, name) end
+    equal(tensor.load("file://" .. path).n:equal(set.n), true)
     tensor.save(path, set)
     equal(text_file.read(path) == bytes, true)
     tensor.save(path, {})

@@ -82,8 +82,8 @@ int find_mnist(lua_State* L) {
   return 3;
 }
 
-/// fetch(url, sha256 or "", unpacked, is_mnist, seconds, ca_file or "", report) -> path. Calls report(done, size or
-/// nil, waits for another process) about ten times per second.
+/// fetch(url, sha256 or "", unpacked, is_mnist, seconds, ca_file or "", report) -> path; or nil, message. Calls
+/// report(done, size or nil, waits for another process) about ten times per second. Raises at a stop.
 int fetch_file(lua_State* L) {
   constexpr int kReport = 7;
   const char* function = "data.fetch";
@@ -97,11 +97,12 @@ int fetch_file(lua_State* L) {
   options.ca_file = check_text(L, 6, "ca_file", function);
   const RemoteOptions scope(std::move(options));
   auto begun = Download::begin(std::move(request));
-  if (!begun) raise_file_error(L, begun.error());
+  if (!begun) return push_failure(L, begun.error());
   Download& download = **begun;
   for (;;) {
     const auto is_complete = download.step();
-    if (!is_complete) raise_file_error(L, is_complete.error());
+    if (!is_complete && is_complete.error().code == Code::interrupted) raise_error(L, is_complete.error());
+    if (!is_complete) return push_failure(L, is_complete.error());
     if (*is_complete) return push(L, download.path().string());
     lua_pushvalue(L, kReport);
     lua_pushnumber(L, static_cast<lua_Number>(download.done()));

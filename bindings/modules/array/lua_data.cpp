@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <limits>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "host/data/content/libsvm.hpp"
 #include "host/data/content/npz.hpp"
 #include "host/data/content/safetensors.hpp"
+#include "host/data/file/file_reader.hpp"
 #include "host/data/file/url_source.hpp"
 #include "host/kernel/strided.hpp"
 #include "host/mapreduce/files/text_input.hpp"
@@ -126,6 +128,15 @@ int load_idx(lua_State* L) {
   const fs::path path = check_path(L, 1, "data.idx");
   push_floats(L, need(L, read_idx(path)));
   return 1;
+}
+
+/// start_of(path, bytes) -> the first bytes of the unpacked content
+int start_of(lua_State* L) {
+  const fs::path path = check_path(L, 1, "tensor.load");
+  std::string start(static_cast<size_t>(check_integer(L, 2, "bytes", "tensor.load", 1, 4096)), '\0');
+  const auto content = need(L, open_source(path));
+  start.resize(need(L, read_fully(*content, std::as_writable_bytes(std::span(start)))));
+  return push(L, start);
 }
 
 /// npy_load(path) -> tensor
@@ -358,6 +369,7 @@ void open_data(Vm& vm) {
       {"digits", guarded<digits>},
       {"images", guarded<reading<load_images>>},
       {"idx", guarded<reading<load_idx>>},
+      {"start_of", guarded<reading<start_of>>},
       {"npy_load", guarded<reading<npy_load>>},
       {"npy_save", guarded<reading<npy_save>>},
       {"npz_load", guarded<reading<npz_load>>},

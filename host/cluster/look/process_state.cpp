@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "host/base/names.hpp"
-#include "host/base/printable.hpp"
 
 namespace actorhost {
 
@@ -95,20 +94,8 @@ std::shared_ptr<NodeStats> ProcessState::add_node(Address address, std::function
   std::lock_guard lock(nodes_mutex_);
   // The servers of a new run replace the servers of the previous run.
   std::erase_if(nodes_, [address](const Entry& entry) { return entry.address == address; });
-  nodes_.push_back({address, stats, std::move(queue_length), clock_.now(), {}});
+  nodes_.push_back({address, stats, std::move(queue_length), clock_.now()});
   return stats;
-}
-
-void ProcessState::add_output(Address node, std::string_view line) {
-  std::string text = printable(line.substr(0, kOutputBytes));
-  if (line.size() > kOutputBytes) text += "...";
-  std::lock_guard lock(nodes_mutex_);
-  for (Entry& entry : nodes_) {
-    if (entry.address != node) continue;
-    entry.output.push_back(std::move(text));
-    if (entry.output.size() > kOutputLines) entry.output.pop_front();
-    return;
-  }
 }
 
 void ProcessState::section(const std::string& name, Section fill) {
@@ -229,7 +216,7 @@ json ProcessState::report(const std::vector<std::string>& wanted) const {
     for (size_t i = 0; i < nodes_.size() && i < out["nodes"].size(); ++i) {
       const std::string key = node_key(nodes_[i].address);
       if (streams.contains(key)) out["nodes"][i]["stream"] = stream_report(nodes_[i], now);
-      if (outputs.contains(key)) out["nodes"][i]["output"] = nodes_[i].output;
+      if (outputs.contains(key)) out["nodes"][i]["output"] = nodes_[i].stats->output();
     }
   }
   if (is_wanted("histograms")) {

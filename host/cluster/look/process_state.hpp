@@ -1,8 +1,7 @@
 #pragma once
-// A process's part of the run's state, for observers: its nodes' counters, their newest output, and sections that
+// A process's part of the run's state, for observers: its nodes' counters and newest output, and sections that
 // engines and others fill in on request. One JSON object; STATE.md lists its fields. Thread-safe.
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -29,16 +28,11 @@ void add_histogram(nlohmann::json& into, const nlohmann::json& other);
 
 class ProcessState {
  public:
-  static constexpr size_t kOutputLines = 40;   // retained lines of a node
-  static constexpr size_t kOutputBytes = 200;  // retained bytes of a line
-
   explicit ProcessState(const Clock& clock);
   ~ProcessState();
 
   /// The counters of a node of this process. They stay in the reports after the node has ended.
   std::shared_ptr<NodeStats> add_node(Address address, std::function<size_t()> queue_length);
-  /// Retains a line that the node has printed. Shortens a long line.
-  void add_output(Address node, std::string_view line);
   /// Registers a part of the reports under `name`; replaces an earlier part of that name.
   void section(const std::string& name, Section fill);
   /// Removes a part. Its function does not run after this returns.
@@ -56,7 +50,6 @@ class ProcessState {
     std::shared_ptr<NodeStats> stats;
     std::function<size_t()> queue_length;
     double begun;
-    std::deque<std::string> output;  // the newest lines
     double streamed_at = -kForever;  // time of the newest report of the stream
     double streams_from = 0;         // the spans since this time are retained
   };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <optional>
 #include <system_error>
@@ -13,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/base/number.hpp"
 #include "host/data/file/disk.hpp"
 #include "host/data/file/files.hpp"
 #include "host/data/file/manifest.hpp"
@@ -43,20 +43,17 @@ std::string final_name(const std::string& prefix, uint64_t number) {
 }
 
 /// The number of "PREFIX-digits"; nothing for other names.
-std::optional<uint64_t> number_of(std::string_view name, const std::string& prefix) {
+std::optional<uint64_t> number_in(std::string_view name, const std::string& prefix) {
   if (name.size() < prefix.size() + 1 + kDigits || !name.starts_with(prefix) || name[prefix.size()] != '-') return {};
   name.remove_prefix(prefix.size() + 1);
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size()) return {};
-  return number;
+  return number_of<uint64_t>(name);
 }
 
 bool is_temporary(std::string_view name, const std::string& prefix) {
   if (!name.starts_with('.')) return false;
   name.remove_prefix(1);
   const size_t mark = name.find(".tmp-");
-  return mark != std::string_view::npos && number_of(name.substr(0, mark), prefix).has_value();
+  return mark != std::string_view::npos && number_in(name.substr(0, mark), prefix).has_value();
 }
 
 bool is_stored(const fs::path& dir) { return is_object_url(dir.string()); }
@@ -73,23 +70,25 @@ Result<std::vector<std::string>> names_in(const fs::path& dir) {
   return names;
 }
 
-/// Whether the manifest's files are there with their sizes.
-bool is_complete_in_storage(const fs::path& dir, const std::vector<ManifestFile>& files) {
-  const auto sizes = object_sizes(dir);
-  return sizes && std::all_of(files.begin(), files.end(), [&](const ManifestFile& file) {
-           const auto found = sizes->find(file.name);
-           return found != sizes->end() && found->second == file.bytes;
+/// Whether the manifest and its files are there with their sizes.
+Result<bool> is_complete_in_storage(const fs::path& dir) {
+  AH_LET(const auto sizes, object_sizes(dir));
+  if (!sizes.contains(kManifestName)) return false;
+  const auto files = read_manifest(dir);
+  if (!files && files.error().code != Code::bad_data) return files.error();
+  return files && std::all_of(files->begin(), files->end(), [&](const ManifestFile& file) {
+           const auto found = sizes.find(file.name);
+           return found != sizes.end() && found->second == file.bytes;
          });
 }
 
-bool is_complete(const fs::path& dir) {
-  auto files = read_manifest(dir);
-  if (!files) return false;
-  if (is_stored(dir)) return is_complete_in_storage(dir, *files);
-  return std::all_of(files->begin(), files->end(), [&](const ManifestFile& file) {
-    std::error_code error;
-    return fs::file_size(dir / file.name, error) == file.bytes && !error;
-  });
+Result<bool> is_complete(const fs::path& dir) {
+  if (is_stored(dir)) return is_complete_in_storage(dir);
+  const auto files = read_manifest(dir);
+  return files && std::all_of(files->begin(), files->end(), [&](const ManifestFile& file) {
+           std::error_code error;
+           return fs::file_size(dir / file.name, error) == file.bytes && !error;
+         });
 }
 
 /// Locks a directory. Invalid if another process holds the lock or has removed the directory.
@@ -123,9 +122,8 @@ Result<size_t> clean_stored(const fs::path& parent, const std::string& prefix) {
 
 /// Makes an empty directory for files of this process.
 Result<fs::path> temporary_folder() {
-  std::error_code error;
-  std::string name = fs::temp_directory_path(error) / "actorhost-XXXXXX";
-  if (error || ::mkdtemp(name.data()) == nullptr) return file_error(name, "cannot make the directory", errno);
+  std::string name = tmpdir() + "/actorhost-XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr) return file_error(name, "cannot make the directory", errno);
   return fs::path(name);
 }
 
@@ -200,9 +198,13 @@ Status AtomicDir::commit() {
 }
 
 Result<std::vector<NumberedDir>> list_complete(const fs::path& parent, const std::string& prefix) {
-  auto found = list_numbered(parent, prefix);
-  if (found) std::erase_if(*found, [](const NumberedDir& dir) { return !is_complete(dir.path); });
-  return found;
+  AH_LET(const auto found, list_numbered(parent, prefix));
+  std::vector<NumberedDir> complete;
+  for (const NumberedDir& dir : found) {
+    AH_LET(const auto is_usable, is_complete(dir.path));
+    if (is_usable) complete.push_back(dir);
+  }
+  return complete;
 }
 
 Result<std::vector<NumberedDir>> list_numbered(const fs::path& parent, const std::string& prefix) {
@@ -210,16 +212,32 @@ Result<std::vector<NumberedDir>> list_numbered(const fs::path& parent, const std
   AH_LET(auto names, names_in(parent));
   std::vector<NumberedDir> found;
   for (const std::string& name : names) {
-    if (const auto number = number_of(name, prefix)) found.push_back({parent / name, *number});
+    if (const auto number = number_in(name, prefix)) found.push_back({parent / name, *number});
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.number > b.number; });
   return found;
 }
 
 Result<bool> has_complete(const fs::path& parent) {
-  AH_LET(auto names, names_in(parent));
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return name.front() != '.' && is_complete(parent / name); });
+  AH_LET(const auto names, names_in(parent));
+  for (const std::string& name : names) {
+    if (name.starts_with('.')) continue;
+    AH_LET(const auto is_usable, is_complete(parent / name));
+    if (is_usable) return true;
+  }
+  return false;
+}
+
+Status FetchedDir::fetch(const fs::path& dir) {
+  dir_ = dir;
+  if (!is_stored(dir)) return {};
+  AH_LET(copy_, temporary_folder());
+  return fetch_folder(dir, copy_, kManifestName);
+}
+
+FetchedDir::~FetchedDir() {
+  std::error_code ignored;  // a remaining directory is in $TMPDIR
+  if (!copy_.empty()) fs::remove_all(copy_, ignored);
 }
 
 Status verify_dir(const fs::path& dir) {
@@ -228,14 +246,13 @@ Status verify_dir(const fs::path& dir) {
   if (!found) return std::move(found).error();
   for (const ManifestFile& file : expected) {
     const auto at = std::find_if(found->begin(), found->end(), [&](const auto& f) { return f.name == file.name; });
-    const std::string path = (dir / file.name).string();
-    if (at == found->end()) return Error{Code::bad_data, path + ": missing, the manifest lists it"};
+    if (at == found->end()) return Error{Code::bad_data, file.name + ": missing, the manifest lists it"};
     if (at->bytes != file.bytes) {
-      return Error{Code::bad_data, path + ": " + std::to_string(at->bytes) + " bytes found, the manifest lists " +
+      return Error{Code::bad_data, file.name + ": " + std::to_string(at->bytes) + " bytes found, the manifest lists " +
                                        std::to_string(file.bytes)};
     }
     if (at->xxh3 != file.xxh3) {
-      return Error{Code::bad_data, path + ": hash " + at->xxh3 + " found, the manifest lists " + file.xxh3};
+      return Error{Code::bad_data, file.name + ": hash " + at->xxh3 + " found, the manifest lists " + file.xxh3};
     }
   }
   return {};

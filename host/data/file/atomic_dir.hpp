@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "host/base/fd.hpp"
+#include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
 
 namespace actorhost {
@@ -53,13 +54,28 @@ class AtomicDir {
   Fd lock_;
 };
 
+/// A directory to read from. Of a directory in an object storage, this is a copy in $TMPDIR, which the destructor
+/// removes.
+class FetchedDir : private NonCopyable {
+ public:
+  /// Code::bad_data for a directory without a manifest in an object storage; Code::io if the storage cannot be read.
+  Status fetch(const std::filesystem::path& dir);
+  ~FetchedDir();
+  const std::filesystem::path& path() const noexcept { return copy_.empty() ? dir_ : copy_; }
+
+ private:
+  std::filesystem::path dir_;
+  std::filesystem::path copy_;  // empty for a directory on a disk
+};
+
 struct NumberedDir {
   std::filesystem::path path;
   uint64_t number = 0;
 };
 
 /// The complete directories with this prefix, highest number first. A directory is incomplete if its manifest is
-/// missing or unreadable, or if a listed file is missing or has another size. A missing parent gives an empty list.
+/// missing or unreadable, or if a listed file is missing or has another size. A missing parent gives an empty list. An
+/// object storage that cannot be read is an error.
 Result<std::vector<NumberedDir>> list_complete(const std::filesystem::path& parent, const std::string& prefix);
 
 /// All directories with this prefix, complete or not, highest number first.
@@ -68,7 +84,8 @@ Result<std::vector<NumberedDir>> list_numbered(const std::filesystem::path& pare
 /// Whether `parent` holds a complete directory with any prefix.
 Result<bool> has_complete(const std::filesystem::path& parent);
 
-/// Compares the hash of every file of a complete directory with the manifest. Code::bad_data names the file.
+/// Compares the hash of every file of a complete directory on a disk with the manifest. Code::bad_data names the file,
+/// without the directory.
 Status verify_dir(const std::filesystem::path& dir);
 
 /// Removes the temporary directories with this prefix whose writer has ended; returns the number removed.

@@ -120,8 +120,10 @@ Result<std::unique_ptr<Download>> Download::begin(DownloadRequest request) {
 
 Result<bool> Download::step() {
   if (!is_remote(request_.url)) {
+    AH_TRY(open_for_reading(path_));
+    if (request_.sha256.empty()) return true;
     AH_LET(const auto found, sum_of_file(path_, request_.of_unpacked));
-    if (!request_.sha256.empty() && found != request_.sha256) return wrong_sum(request_, found);
+    if (found != request_.sha256) return wrong_sum(request_, found);
     return true;
   }
   if (!lock_) {

@@ -18,19 +18,6 @@ namespace actorhost {
 
 namespace {
 
-/// An unnamed file in the folder for data that does not fit in memory.
-Result<Fd> unnamed_file() {
-  const char* given = std::getenv("TMPDIR");
-  const std::filesystem::path folder = given != nullptr && *given != 0 ? given : "/tmp";
-  Fd fd(::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
-  if (fd.valid()) return fd;
-  std::string name = folder / ".actorhost-XXXXXX";  // for a file system without unnamed files
-  fd = Fd(::mkostemp(name.data(), O_CLOEXEC));
-  if (!fd.valid()) return file_error(folder, "no file can be made here (TMPDIR)", errno);
-  ::unlink(name.c_str());
-  return fd;
-}
-
 Result<OpenedFile> fetched_file(const std::string& url) {
   AH_LET(const auto source, url_source(url));
   OpenedFile file;
@@ -39,7 +26,8 @@ Result<OpenedFile> fetched_file(const std::string& url) {
   for (;;) {
     AH_LET(const auto got, source->read(bytes));
     if (!file.fd.valid()) {  // after a server's error, no file is made
-      AH_LET(file.fd, unnamed_file());
+      file.fd = unnamed_file(tmpdir());
+      if (!file.fd.valid()) return file_error(tmpdir(), "no file can be made here (TMPDIR)", errno);
     }
     if (got == 0) break;
     AH_TRY(write_all(file.fd.get(), std::span(bytes).first(got), "a temporary copy of " + shown_url(url)));
@@ -75,6 +63,21 @@ Result<Fd> open_for_writing(const std::filesystem::path& path) {
   Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!fd.valid()) return file_error(path, "cannot open for writing", errno);
   return fd;
+}
+
+std::string tmpdir() {
+  const char* given = std::getenv("TMPDIR");
+  return given != nullptr && *given != 0 ? given : "/tmp";
+}
+
+Fd unnamed_file(const std::string& folder) {
+  Fd file(::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+  // Not every file system supports files without a name, and kernels report that with different errors.
+  if (file.valid() || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL)) return file;
+  std::string name = folder + "/.actorhost-XXXXXX";
+  file = Fd(::mkostemp(name.data(), O_CLOEXEC));
+  if (file.valid()) ::unlink(name.c_str());
+  return file;
 }
 
 Status write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::path& path) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "host/base/fd.hpp"
@@ -26,6 +27,12 @@ Result<OpenedFile> open_for_reading(const std::filesystem::path& path);
 Error changed_file(const std::filesystem::path& path, uint64_t planned, uint64_t now);
 /// Creates or truncates, mode 0666 less the umask.
 Result<Fd> open_for_writing(const std::filesystem::path& path);
+
+/// The folder for temporary files: $TMPDIR, else /tmp.
+std::string tmpdir();
+/// A file for reading and writing that has no name, so the system frees it however the process ends. Invalid, with
+/// errno, on failure.
+Fd unnamed_file(const std::string& folder);
 
 Status write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::path& path);
 /// Exchanges the names `from` and `to` in one step: `to` exists at every moment. Code::io leaves both unchanged; some

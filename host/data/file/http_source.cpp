@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <span>
 
 #include "host/base/clock.hpp"
+#include "host/base/number.hpp"
 #include "host/base/system_random.hpp"
 #include "host/base/tasks.hpp"
 #include "host/data/file/files.hpp"
@@ -26,16 +26,9 @@ constexpr size_t kReplyBytes = size_t{64} << 10;
 constexpr long kPartialContent = 206;
 constexpr long kRangeNotSatisfiable = 416;
 
-std::optional<uint64_t> number_in(std::string_view text) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 /// The total of "bytes 0-99/1000" and "bytes */1000".
 std::optional<uint64_t> total_of(const std::string& content_range) {
-  return number_in(std::string_view(content_range).substr(content_range.rfind('/') + 1));
+  return number_of<uint64_t>(std::string_view(content_range).substr(content_range.rfind('/') + 1));
 }
 
 /// Waits before another try: longer after each failure, by a random part, so that nodes that failed together do not
@@ -43,7 +36,7 @@ std::optional<uint64_t> total_of(const std::string& content_range) {
 Status pause_after(int failures, const std::string& wanted, const HttpOptions& options) {
   const double random = static_cast<double>(system_random() >> 11) * 0x1p-53;
   double seconds = kFirstPause * std::exp2(failures - 1) * (0.5 + random);
-  if (const auto asked = number_in(wanted)) seconds = std::max(seconds, static_cast<double>(*asked));
+  if (const auto asked = number_of<uint64_t>(wanted)) seconds = std::max(seconds, static_cast<double>(*asked));
   const SteadyClock clock;
   const double end = clock.now() + std::min(seconds, kLongestPause);
   while (clock.now() < end) {
@@ -99,7 +92,7 @@ class RangedSource final : public HttpSource {
     const bool is_part = transfer_->status() == kPartialContent;
     const bool is_packed = !transfer_->header("content-encoding").empty();
     const auto size = is_part ? total_of(transfer_->header("content-range"))
-                              : number_in(is_packed ? "" : transfer_->header("content-length"));
+                              : number_of<uint64_t>(is_packed ? "" : transfer_->header("content-length"));
     if (!is_part && !request_.range.empty()) {
       return Error{Code::io, request_.shown +
                                  ": the server does not send parts of it, so that reading cannot begin at "
@@ -154,9 +147,9 @@ HttpClient::HttpClient(HttpOptions options)
     : options_(std::move(options)), connections_(std::make_unique<Connections>()) {}
 HttpClient::~HttpClient() = default;
 
-Result<HttpReply> HttpClient::send(const HttpRequest& request) {
+Result<HttpReply> HttpClient::send(const HttpRequest& request, const HttpOptions& options) {
   for (int failures = 0;;) {
-    HttpTransfer transfer(connections_->connections, request, options_);
+    HttpTransfer transfer(connections_->connections, request, options);
     HttpReply reply;
     Status status;
     for (;;) {
@@ -171,7 +164,7 @@ Result<HttpReply> HttpClient::send(const HttpRequest& request) {
     reply.etag = transfer.header("etag");
     if (status.ok()) return reply;
     if (!transfer.is_temporary() || ++failures == kMostTries) return status.error();
-    AH_TRY(pause_after(failures, transfer.header("retry-after"), options_));
+    AH_TRY(pause_after(failures, transfer.header("retry-after"), options));
   }
 }
 

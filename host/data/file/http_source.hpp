@@ -78,13 +78,15 @@ class HttpClient : private NonCopyable {
   ~HttpClient();
 
   /// Sends a request, which must have the same effect when it is sent twice. The errors are those of http_source.
-  Result<HttpReply> send(const HttpRequest& request);
+  Result<HttpReply> send(const HttpRequest& request) { return send(request, options_); }
+  Result<HttpReply> send(const HttpRequest& request, const HttpOptions& options);
+  const HttpOptions& options() const noexcept { return options_; }
   /// The status of the last reply; 0 if there was none.
   long status() const noexcept { return status_; }
 
  private:
   struct Connections;
-  HttpOptions options_;
+  const HttpOptions options_;
   std::unique_ptr<Connections> connections_;
   long status_ = 0;
 };

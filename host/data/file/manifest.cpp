@@ -10,8 +10,6 @@
 
 #include "host/base/outside_json.hpp"
 #include "host/data/file/files.hpp"
-#include "host/data/file/object_dir.hpp"
-#include "host/data/file/object_store.hpp"
 #include "host/data/file/plain_source.hpp"
 
 namespace actorhost {
@@ -47,7 +45,7 @@ Result<ManifestFile> hash_file(const std::filesystem::path& path) {
 
 Result<std::string> read_text(const std::filesystem::path& path) {
   AH_LET(auto file, open_for_reading(path));
-  if (file.size > kMaxManifest) return Error{Code::bad_data, path.string() + ": too large for a manifest"};
+  if (file.size > kMaxManifest) return Error{Code::bad_data, std::string(kManifestName) + ": too large for a manifest"};
   PlainSource source(std::move(file.fd), path);
   std::string text(file.size, '\0');
   AH_LET(auto got, read_fully(source, std::as_writable_bytes(std::span(text))));
@@ -70,15 +68,6 @@ bool take_entry(const nlohmann::json& item, ManifestFile& file) {
 
 Result<std::vector<ManifestFile>> hash_files(const std::filesystem::path& dir) {
   std::vector<ManifestFile> files;
-  if (is_object_url(dir.string())) {
-    AH_LET(const auto sizes, object_sizes(dir));
-    for (const auto& [name, bytes] : sizes) {
-      if (name == kManifestName) continue;
-      AH_LET(auto file, hash_file(dir / name));
-      files.push_back(std::move(file));
-    }
-    return files;
-  }
   std::error_code error;
   for (std::filesystem::directory_iterator it(dir, error), end; !error && it != end; it.increment(error)) {
     if (it->path().filename() == kManifestName) continue;
@@ -104,9 +93,8 @@ Status write_manifest(const std::filesystem::path& dir, const std::vector<Manife
 }
 
 Result<std::vector<ManifestFile>> read_manifest(const std::filesystem::path& dir) {
-  const std::filesystem::path path = dir / kManifestName;
-  AH_LET(auto text, read_text(path));
-  const Error bad{Code::bad_data, path.string() + ": not a manifest of format 1"};
+  AH_LET(auto text, read_text(dir / kManifestName));
+  const Error bad{Code::bad_data, std::string(kManifestName) + ": not a manifest of format 1"};
   const auto document = parse_outside_json(text);
   if (document.is_discarded() || !document.is_object()) return bad;
   const auto format = document.find("format");

@@ -8,6 +8,7 @@
 #include "host/data/file/object_store.hpp"
 #include "host/data/file/object_upload.hpp"
 #include "host/data/file/plain_source.hpp"
+#include "host/data/file/url_source.hpp"
 
 namespace actorhost {
 
@@ -30,6 +31,17 @@ Status upload_file(const fs::path& from, const fs::path& to) {
     AH_LET(const auto got, source.read(bytes));
     if (got == 0) return upload->close();
     AH_TRY(upload->write(std::span(bytes).first(got)));
+  }
+}
+
+Status fetch_file(const fs::path& from, const fs::path& to) {
+  AH_LET(const auto source, url_source(from.string()));
+  AH_LET(auto file, open_for_writing(to));
+  std::vector<std::byte> bytes(size_t{1} << 20);
+  for (;;) {
+    AH_LET(const auto got, source->read(bytes));
+    if (got == 0) return file.close(to);
+    AH_TRY(write_all(file.get(), std::span(bytes).first(got), to));
   }
 }
 
@@ -74,6 +86,15 @@ Status upload_folder(const fs::path& from, const fs::path& to, const std::string
   }
   if (error) return file_error(from, "cannot list", error.value());
   return upload_file(from / last, to / last);
+}
+
+Status fetch_folder(const fs::path& from, const fs::path& to, const std::string& mark) {
+  AH_LET(const auto sizes, object_sizes(from));
+  if (!sizes.contains(mark)) return Error{Code::bad_data, mark + ": missing"};
+  for (const auto& [name, bytes] : sizes) {
+    if (!name.empty()) AH_TRY(fetch_file(from / name, to / name));  // some tools make an object named as the directory
+  }
+  return {};
 }
 
 Status remove_object_folder(const fs::path& dir, const std::string& first) {

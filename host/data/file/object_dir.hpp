@@ -21,6 +21,9 @@ Result<std::vector<std::string>> object_folders(const std::filesystem::path& dir
 Status try_object_folder(const std::filesystem::path& dir);
 /// Copies the files of a local directory, `last` after all others. Removes an object with the name `last` first.
 Status upload_folder(const std::filesystem::path& from, const std::filesystem::path& to, const std::string& last);
+/// Copies the objects directly below a directory into a local directory. Code::bad_data if the object `mark` is
+/// missing.
+Status fetch_folder(const std::filesystem::path& from, const std::filesystem::path& to, const std::string& mark);
 /// Removes the objects below a directory, `first` before all others.
 Status remove_object_folder(const std::filesystem::path& dir, const std::string& first);
 

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "host/base/clock.hpp"
 #include "host/data/file/sha256.hpp"
 #include "host/data/file/url_source.hpp"
 
@@ -10,6 +11,7 @@ namespace actorhost {
 namespace {
 
 constexpr std::string_view kScheme = "s3://";
+constexpr double kSecondsPastStop = 5;
 
 /// The first variable that is set and not empty.
 std::string first_variable(std::initializer_list<const char*> names) {
@@ -93,6 +95,19 @@ HttpRequest ObjectStore::request(const std::string& method, const ObjectUrl& obj
   return out;
 }
 
+Result<HttpReply> ObjectStore::send_past_stop(const HttpRequest& request) {
+  HttpOptions options = client_->options();
+  if (!options.check) return client_->send(request, options);
+  double stopped = -1;
+  options.check = [&]() -> Status {
+    Status status = client_->options().check();
+    const double now = SteadyClock().now();
+    if (!status.ok() && stopped < 0) stopped = now;
+    return status.ok() || now - stopped < kSecondsPastStop ? Status() : status;
+  };
+  return client_->send(request, options);
+}
+
 Result<std::string> ObjectStore::send(const HttpRequest& request) {
   auto reply = client_->send(request);
   if (!reply) return std::move(reply).error();
@@ -130,6 +145,17 @@ Result<std::vector<StoredObject>> ObjectStore::list_first(const ObjectUrl& prefi
   return std::move(page.objects);
 }
 
+Result<bool> ObjectStore::has(const ObjectUrl& object, uint64_t bytes) {
+  AH_LET(const auto found, list_first(object, 1));
+  return !found.empty() && found[0].key == object.key && found[0].bytes == bytes;
+}
+
+Result<std::string> ObjectStore::start_of(const ObjectUrl& object, size_t bytes) {
+  HttpRequest sent = get(object);
+  sent.range = "0-" + std::to_string(bytes - 1);
+  return send(sent);
+}
+
 Status ObjectStore::put(const ObjectUrl& object, std::string_view bytes) {
   AH_TRY(client_->send(request("PUT", object, {}, bytes)));
   return {};
@@ -142,8 +168,8 @@ Status ObjectStore::remove(const ObjectUrl& object) {
 
 Result<std::string> ObjectStore::begin_upload(const ObjectUrl& object) {
   const HttpRequest sent = request("POST", object, {{"uploads", ""}});
-  AH_LET(const auto body, send(sent));
-  auto id = upload_id(body);
+  AH_LET(const auto reply, send_past_stop(sent));
+  auto id = upload_id(reply.body);
   if (!id) return in_reply(sent, id.error());
   return id;
 }
@@ -173,17 +199,22 @@ Result<std::vector<UploadedPart>> ObjectStore::parts_of(const ObjectUrl& object,
 }
 
 Status ObjectStore::complete_upload(const ObjectUrl& object, const std::string& id,
-                                    const std::vector<UploadedPart>& parts) {
+                                    const std::vector<UploadedPart>& parts, uint64_t bytes) {
   const std::string text = parts_text(parts);
-  AH_LET(const auto body, send(request("POST", object, {{"uploadId", id}}, text)));
+  const auto body = send(request("POST", object, {{"uploadId", id}}, text));
+  if (!body && is_missing()) {
+    AH_LET(const auto is_complete, has(object, bytes));
+    if (is_complete) return {};
+  }
+  if (!body) return body.error();
   // A server that begins its reply before the work is done reports a failure with status 200.
-  const std::string reason = storage_error(body);
+  const std::string reason = storage_error(*body);
   if (!reason.empty()) return Error{Code::io, object.text() + ": the upload is not complete: " + reason};
   return {};
 }
 
 Status ObjectStore::abort_upload(const ObjectUrl& object, const std::string& id) {
-  AH_TRY(client_->send(request("DELETE", object, {{"uploadId", id}})));
+  AH_TRY(send_past_stop(request("DELETE", object, {{"uploadId", id}})));
   return {};
 }
 

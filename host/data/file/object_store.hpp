@@ -45,14 +45,23 @@ class ObjectStore {
   Result<ObjectPage> list(const ObjectUrl& prefix, bool direct);
   /// The first objects with this prefix, at most `most`.
   Result<std::vector<StoredObject>> list_first(const ObjectUrl& prefix, int most);
+  /// Whether there is an object with this key and size.
+  Result<bool> has(const ObjectUrl& object, uint64_t bytes);
+  /// The first bytes of an object that has at least so many.
+  Result<std::string> start_of(const ObjectUrl& object, size_t bytes);
   Status put(const ObjectUrl& object, std::string_view bytes);
   Status remove(const ObjectUrl& object);
 
-  // An upload of several parts. All parts but the last have at least 5 MiB; there are at most 10,000.
+  // An upload of several parts. All parts but the last have at least 5 MiB; there are at most 10,000. The requests that
+  // begin and abort an upload continue for some seconds after the `check` of the options fails: otherwise a run that
+  // stops would leave the upload in the storage.
   Result<std::string> begin_upload(const ObjectUrl& object);
   Result<UploadedPart> upload_part(const ObjectUrl& object, const std::string& id, int number, std::string_view bytes);
   Result<std::vector<UploadedPart>> parts_of(const ObjectUrl& object, const std::string& id);
-  Status complete_upload(const ObjectUrl& object, const std::string& id, const std::vector<UploadedPart>& parts);
+  /// `bytes`: the size of the object. An upload that is missing is complete if there is an object of this size: an
+  /// earlier try, or another process, has completed the upload.
+  Status complete_upload(const ObjectUrl& object, const std::string& id, const std::vector<UploadedPart>& parts,
+                         uint64_t bytes);
   Status abort_upload(const ObjectUrl& object, const std::string& id);
   /// The uploads with this prefix, neither complete nor aborted.
   Result<std::vector<PendingUpload>> pending_uploads(const ObjectUrl& prefix);
@@ -66,6 +75,7 @@ class ObjectStore {
   ObjectStore() = default;
   HttpRequest request(const std::string& method, const ObjectUrl& object, const Query& query,
                       std::string_view body = {}) const;
+  Result<HttpReply> send_past_stop(const HttpRequest& request);
   Result<std::string> send(const HttpRequest& request);
   Result<ObjectPage> list_page(const ObjectUrl& prefix, const Query& query);
 

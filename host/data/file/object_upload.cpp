@@ -46,7 +46,7 @@ Status ObjectUpload::close() {
     AH_TRY(store_.put(object_, buffer_));
   } else {
     if (!buffer_.empty()) AH_TRY(send_part());
-    if (!staged_) AH_TRY(store_.complete_upload(object_, id_, parts_));
+    if (!staged_) AH_TRY(store_.complete_upload(object_, id_, parts_, sent_bytes_));
   }
   closed_ = true;
   return {};
@@ -59,6 +59,7 @@ Status ObjectUpload::send_part() {
   }
   AH_LET(auto part, store_.upload_part(object_, id_, static_cast<int>(parts_.size() + 1), buffer_));
   parts_.push_back(std::move(part));
+  sent_bytes_ += buffer_.size();
   buffer_.clear();
   return {};
 }

@@ -38,6 +38,7 @@ class ObjectUpload final : public ByteSink {
   std::string id_;      // of the upload in parts, from its first part on
   std::string buffer_;  // the next part
   std::vector<UploadedPart> parts_;
+  uint64_t sent_bytes_ = 0;  // of parts_
   bool closed_ = false;
 };
 

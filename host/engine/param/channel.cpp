@@ -33,10 +33,9 @@ Status NodeChannel::send(Frame&& frame, double deadline) {
 Status NodeChannel::receive(std::vector<Frame>& out, double deadline) {
   const auto wanted = [](const Frame& frame) { return param_kind::is_one(frame.kind); };
   const bool worker = node_.role() == Role::worker;
-  static constexpr std::array<EngineCall, 4> kPhases = {{{Cause::server, "param"},  // by ParamPhase
+  static constexpr std::array<EngineCall, 3> kPhases = {{{Cause::server, "param"},  // by ParamPhase
                                                          {Cause::server, "task"},
-                                                         {Cause::server, "pull"},
-                                                         {Cause::server, "push"}}};
+                                                         {Cause::server, "pull"}}};
   static constexpr EngineCall kServing{Cause::other, "serving"};
   const Activity activity(node_.stats(), worker ? kPhases[static_cast<size_t>(phase_)] : kServing);
   const Node::RequiresFirstCoordinator needs(node_, "param");

@@ -12,7 +12,7 @@
 namespace actorhost {
 
 /// What a worker waits for, as observers see it.
-enum class ParamPhase : uint8_t { request, task, pull, push };
+enum class ParamPhase : uint8_t { request, task, pull };
 
 class ParamChannel : public Interface {
  public:

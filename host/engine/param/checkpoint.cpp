@@ -76,7 +76,7 @@ Status ParamCheckpoint::restore(ParamStore& store) const {
 
 Result<std::filesystem::path> save_checkpoint(const CheckpointFolder& folder, const ParamCheckpoint& checkpoint) {
   AH_TRY(clean_leftovers(folder.directory, folder.prefix));
-  AH_LET(auto there, list_complete(folder.directory, folder.prefix));
+  AH_LET(const auto there, list_numbered(folder.directory, folder.prefix));
   AH_LET(auto dir, AtomicDir::begin(folder.directory, folder.prefix, there.empty() ? 1 : there.front().number + 1));
   AH_TRY(write_checkpoint(dir.path(), checkpoint));
   AH_TRY(dir.commit());
@@ -190,9 +190,12 @@ Result<std::optional<ParamCheckpoint>> load_newest_checkpoint(const std::filesys
                                                               const std::string& log_source) {
   AH_LET(auto found, list_numbered(directory, prefix));
   for (const NumberedDir& dir : found) {
-    Status intact = verify_dir(dir.path);
+    FetchedDir files;
+    Status intact = files.fetch(dir.path);
+    if (!intact.ok() && intact.error().code != Code::bad_data) return intact.error();
+    if (intact.ok()) intact = verify_dir(files.path());
     if (intact.ok()) {
-      auto loaded = read_checkpoint(dir.path);
+      auto loaded = read_checkpoint(files.path());
       if (loaded) return std::optional<ParamCheckpoint>(*std::move(loaded));
       intact = loaded.error();
     }

@@ -105,7 +105,7 @@ class ParamCheckpointer final : public CheckpointSink {
 Status try_to_checkpoint(const std::filesystem::path& directory);
 
 /// The newest complete and intact checkpoint, or nothing. A damaged checkpoint is skipped with a warning of
-/// `log_source` that names it.
+/// `log_source` that names it. Code::io if an object storage cannot be read.
 Result<std::optional<ParamCheckpoint>> load_newest_checkpoint(const std::filesystem::path& directory, Log& log,
                                                               const std::string& prefix = "checkpoint",
                                                               const std::string& log_source = "server 0");

@@ -165,7 +165,7 @@ Result<ParamWorker::Event> ParamNode::next_event(double deadline) {
 Status ParamNode::push(const std::vector<ParamEntry>& entries, double seconds) {
   if (!worker_) return Error{Code::internal, "a push outside of a run"};
   AH_TRY(worker_->push(entries, out_, seconds));
-  return wait_until([] { return true; }, kForever, "room to push " + key_list(std::span(entries)), ParamPhase::push);
+  return wait_until([] { return true; }, kForever, "room to push " + key_list(std::span(entries)));
 }
 
 void ParamNode::serve(ParamServer* server) {

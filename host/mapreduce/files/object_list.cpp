@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <array>
 
 #include "host/data/file/file_reader.hpp"
 #include "host/data/file/object_store.hpp"
-#include "host/data/file/url_source.hpp"
 #include "host/mapreduce/files/file_list.hpp"
 
 namespace actorhost {
@@ -22,7 +20,10 @@ Result<std::vector<StoredObject>> chosen_objects(ObjectStore& store, const Objec
   const std::string_view start = literal_start(url.key);
   std::vector<StoredObject> objects;
   if (start.size() < url.key.size()) {
-    AH_LET(auto page, store.list({url.bucket, std::string(start)}, false));
+    // A wildcard in the last name only matches no "/".
+    const std::string_view rest = std::string_view(url.key).substr(start.size());
+    const bool direct = rest.find('/') == std::string_view::npos && rest.find("**") == std::string_view::npos;
+    AH_LET(auto page, store.list({url.bucket, std::string(start)}, direct));
     objects = std::move(page.objects);
     std::erase_if(objects,
                   [&](const auto& one) { return one.key.ends_with('/') || !matches_pattern(url.key, one.key); });
@@ -46,13 +47,10 @@ Result<std::vector<StoredObject>> chosen_objects(ObjectStore& store, const Objec
 }
 
 /// The first bytes of a large object decide whether it is compressed.
-Result<InputFile> inspect_object(const ObjectUrl& object, uint64_t bytes) {
+Result<InputFile> inspect_object(ObjectStore& store, const ObjectUrl& object, uint64_t bytes) {
   if (bytes <= kSmallBytes) return InputFile{object.text(), bytes, true, false};
-  std::array<std::byte, 16> start{};
-  AH_LET(const auto source, url_source(object.text(), {0, start.size(), bytes}));
-  AH_LET(const auto got, read_fully(*source, start));
-  const bool packed = is_compressed({reinterpret_cast<const char*>(start.data()), got});
-  return InputFile{object.text(), bytes, packed, false};
+  AH_LET(const auto start, store.start_of(object, 16));
+  return InputFile{object.text(), bytes, is_compressed(start), false};
 }
 
 }  // namespace
@@ -73,7 +71,7 @@ Result<std::vector<InputFile>> find_input_objects(const std::string& url) {
   objects.erase(last, objects.end());
   std::vector<InputFile> files;
   for (const StoredObject& object : objects) {
-    AH_LET(auto file, inspect_object({given.bucket, object.key}, object.bytes));
+    AH_LET(auto file, inspect_object(store, {given.bucket, object.key}, object.bytes));
     files.push_back(std::move(file));
   }
   return files;

@@ -45,12 +45,11 @@ ObjectUrl saving_mark(const ObjectUrl& folder, const SaveFolder& save) {
 /// Makes the object of a part appear. Another worker may have done so.
 Status complete_part(ObjectStore& store, const ObjectUrl& object, const std::string& upload, uint64_t bytes) {
   if (upload.empty()) return store.put(object, "");
-  auto uploaded = store.parts_of(object, upload);
-  Status completed = uploaded ? store.complete_upload(object, upload, *uploaded) : Status(uploaded.error());
-  if (completed.ok() || !store.is_missing()) return completed;
-  AH_LET(const auto found, store.list_first(object, 1));
-  if (!found.empty() && found[0].key == object.key && found[0].bytes == bytes) return {};
-  return completed;
+  const auto uploaded = store.parts_of(object, upload);
+  if (uploaded) return store.complete_upload(object, upload, *uploaded, bytes);
+  if (!store.is_missing()) return uploaded.error();
+  AH_LET(const auto is_complete, store.has(object, bytes));
+  return is_complete ? Status() : uploaded.error();
 }
 
 }  // namespace

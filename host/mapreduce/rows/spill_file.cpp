@@ -1,7 +1,6 @@
 #include "host/mapreduce/rows/spill_file.hpp"
 
 #include <cerrno>
-#include <cstdlib>
 #include <system_error>
 
 #include <fcntl.h>
@@ -10,28 +9,12 @@
 
 #include "host/base/fd.hpp"
 #include "host/data/file/disk.hpp"
+#include "host/data/file/files.hpp"
 #include "host/mapreduce/rows/block_packing.hpp"
 
 namespace actorhost {
 
 namespace {
-
-std::string default_folder(std::string folder) {
-  if (!folder.empty()) return folder;
-  const char* given = std::getenv("TMPDIR");
-  return given != nullptr && *given != 0 ? given : "/tmp";
-}
-
-/// Opens a file without a name; returns -1 and sets errno on failure.
-int open_nameless(const std::string& folder) {
-  const int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  // Not every file system supports files without a name, and kernels report that with different errors.
-  if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL)) return file;
-  std::string pattern = folder + "/actorhost-spill-XXXXXX";
-  const int named = ::mkostemp(pattern.data(), O_CLOEXEC);
-  if (named >= 0) ::unlink(pattern.c_str());
-  return named;
-}
 
 /// Calls pread or pwrite from `offset` on; returns 0 or the error.
 template <typename Byte, typename Io>
@@ -43,7 +26,7 @@ int transfer_at(int file, Byte* bytes, size_t size, uint64_t offset, const Io& i
 
 }  // namespace
 
-SpillFile::SpillFile(std::string folder) : folder_(default_folder(std::move(folder))) {}
+SpillFile::SpillFile(std::string folder) : folder_(folder.empty() ? tmpdir() : std::move(folder)) {}
 
 SpillFile::~SpillFile() {
   const int file = file_.load();
@@ -67,7 +50,7 @@ Result<int> SpillFile::opened() {
   const std::lock_guard lock(opening_);
   file = file_.load(std::memory_order_acquire);
   if (file >= 0) return file;
-  file = open_nameless(folder_);
+  file = unnamed_file(folder_).release();
   if (file < 0) return failed("cannot make a file in", errno);
   file_.store(file, std::memory_order_release);
   return file;

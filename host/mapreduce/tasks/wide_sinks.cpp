@@ -8,24 +8,19 @@ namespace actorhost {
 
 // ---- by key or range ----
 
-Status WriterSink::check(const RowValue& key, const RowValue* value) {
-  if (value == nullptr) return no_pair(key);
-  std::string tuple;
-  if (!is_key(key) && (key.kind() != RowTag::value || encode_tuple(key.text(), tuple) != nullptr))
-    return not_a_key(key);
-  return {};
-}
-
 Status WriterSink::put(const RowValue& first, const RowValue* second) {
-  if (keyed_) AH_TRY(check(first, second));
-  return writer_.put(first, second);
+  if (!keyed_) return writer_.put(first, second);
+  if (second == nullptr) return no_pair(first);
+  const RowValue& key = tuple_(first);
+  return is_key(key) ? writer_.put(key, second) : not_a_key(first);
 }
 
 Status WriterSink::put(const RowBatch& batch) {
+  bool is_plain = true;
   for (uint32_t i = 0; keyed_ && i < batch.count; ++i) {
-    AH_TRY(check(batch.first[i], batch.pair[i] != 0 ? &batch.second[i] : nullptr));
+    is_plain = is_plain && batch.pair[i] != 0 && is_key(batch.first[i]);
   }
-  return writer_.put(batch);
+  return is_plain ? writer_.put(batch) : TaskSink::put(batch);  // row by row, for the checks and the tuples
 }
 
 // ---- into a bucket of choice ----

@@ -29,9 +29,8 @@ class WriterSink final : public TaskSink {
   Status put_block(RowBlock&& block) override { return writer_.put(block); }
 
  private:
-  static Status check(const RowValue& key, const RowValue* value);
-
   bool keyed_;
+  TupleOf tuple_;
   BucketWriter writer_;
 };
 

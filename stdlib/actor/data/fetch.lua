@@ -52,13 +52,15 @@ local function reporter(url)
   end, function() if bar then bar:finish() end end
 end
 
--- As data.fetch; `of` has also `unpacked` and `mnist` (bring the file into the folder of MNIST).
+-- As data.fetch; `of` has also `unpacked` and `mnist` (bring the file into the folder of MNIST). A failure is nil and a
+-- message; a stop of the run raises.
 local function fetch(url, of)
   local report, finish = reporter(url)
-  local path = c.fetch(url, of.sha256 or "", of.unpacked or false, of.mnist or false, of.timeout or SILENT_SECONDS,
-    of.ca_file or "", report)
+  local fine, path, message = pcall(c.fetch, url, of.sha256 or "", of.unpacked or false, of.mnist or false,
+    of.timeout or SILENT_SECONDS, of.ca_file or "", report)
   finish()
-  return path
+  if not fine then error(path, 0) end
+  return path, message
 end
 
 local function check_sum(sum, name, fn)
@@ -94,9 +96,10 @@ function M.fetch(url, options)
     check.fail("bad argument 'url' to %s: expected http://, https://, s3:// or file:// and a place, got '%s'", fn, shown(url))
   end
   if options.timeout then check.number(options.timeout, "timeout", fn, 1) end
-  return fetch(url, {
+  local path, message = fetch(url, {
     sha256 = options.sha256 and check_sum(options.sha256, "sha256", fn), timeout = options.timeout, ca_file = options.ca_file,
   })
+  return path or check.fail("%s", message)
 end
 
 -- The mirrors to try: {name, URL} each.
@@ -125,15 +128,14 @@ function M.fetch_mnist(mirror, sums, fn)
   end
   local failures = {}
   for _, place in ipairs(mirrors_of(mirror, fn)) do
-    local path
-    local fine, message = pcall(function()
-      for name, sum in util.pairs(M.mnist_sums) do
-        if sums then sum = sums[name] and sums[name]:lower() end
-        path = fetch(place[2] .. name .. ".gz", { sha256 = sum, unpacked = true, mnist = not sums })
-      end
-    end)
-    if fine then return (path:match("^(.*)/")) end
-    failures[#failures + 1] = tostring(message):gsub("^[^:]+:%d+: ", "")
+    local path, message
+    for name, sum in util.pairs(M.mnist_sums) do
+      if sums then sum = sums[name] and sums[name]:lower() end
+      path, message = fetch(place[2] .. name .. ".gz", { sha256 = sum, unpacked = true, mnist = not sums })
+      if not path then break end
+    end
+    if path then return (path:match("^(.*)/")) end
+    failures[#failures + 1] = message
   end
   check.fail("%s: MNIST cannot be fetched:\n  %s", fn, table.concat(failures, "\n  "))
 end

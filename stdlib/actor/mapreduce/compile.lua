@@ -313,16 +313,16 @@ local parts = {
   as_pair = as_pair, as_value = values.as_value, one = values.one, length = values.length,
 }
 
-local function results_or_error(row, fine, ...)
+local function results_or_error(a, b, fine, ...)
   if fine then return ... end
-  return { error = tostring((...)), row = row }
+  return { error = tostring((...)), row = values.as_value(a, b) }
 end
 
 -- The function of an operation; with the option `on_error` one that returns errors instead of raising them.
 local function function_of(op)
   local fn = op.fn
   if op.on_error ~= "keep" then return fn end
-  return function(a, b) return results_or_error(values.as_value(a, b), pcall(fn, a, b)) end
+  return function(a, b) return results_or_error(a, b, pcall(fn, a, b)) end
 end
 
 -- Makes one of the chunks above.

@@ -386,7 +386,7 @@ end
 ---other:load_file("trained.npz")
 ---print(other.flat_params:equal(net.flat_params))  --> true
 ---```
----@param path string
+---@param path string or a URL, as for `tensor.load`
 function Network:load_file(path)
   check.arg(path, "string", "path", "net:load_file")
   local values, metadata = files.load(path)

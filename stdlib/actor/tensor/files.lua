@@ -59,11 +59,9 @@ function M.save(path, value, options)
   c.npz_save(path, named(value, fn))
 end
 
--- Finds the format by the first bytes, or by the ending of the name if the file is missing or too short.
+-- Finds the format by the first bytes, or by the ending of the name if the file is too short.
 local function format_of(path)
-  local file = io.open(path, "rb")
-  local start = file and file:read(9) or ""
-  if file then file:close() end
+  local start = c.start_of(path, 9)
   if start:sub(1, 2) == "PK" then return "npz" end
   if start:sub(1, 6) == "\147NUMPY" then return "npy" end
   if start:sub(9) == "{" or path:find("%.safetensors$") then return "safetensors" end
@@ -78,7 +76,7 @@ end
 ---actor.tensor.save("loaded.npz", { weight = actor.tensor.ones(2) })
 ---print(actor.tensor.load("loaded.npz").weight)  --> tensor([1., 1.], float32)
 ---```
----@param path string
+---@param path string or a URL: `http://`, `https://`, `s3://` or `file://`
 ---@return actor.Tensor|table<string, actor.Tensor>
 ---@return table<string, string>? metadata the texts of a .safetensors file
 function M.load(path)

@@ -291,8 +291,9 @@ TEST_CASE("viewers share one state request, and without viewers there is none") 
 }
 
 TEST_CASE("a page that is opened late has the past of the run, which needs no viewer") {
-  const ServedPage served(4, {.past_every = 0.1});
+  ServedPage served(4, {.past_every = 0.1});
   wait_for_page([&] { return served.source.requests >= 4; });
+  CHECK(!served.source.wants("keys"));
   const json past = json::parse(body_of(fetched(served, "GET /past")));
   REQUIRE(!past["t"].empty());
   CHECK(past["t"][0][0].get<double>() == Approx(10.1));
@@ -301,6 +302,7 @@ TEST_CASE("a page that is opened late has the past of the run, which needs no vi
   CHECK(past["lines"]["memory"]["0"][0] == 90'000'000);
   const auto late = viewer(served);
   REQUIRE(late->read_until("\"point\":{"));
+  CHECK(served.source.wants("keys"));
   CHECK(status_of(fetched(served, "GET /past?n=7")) == 200);  // of a live run the number means nothing
 }
 

@@ -20,6 +20,14 @@ function jobs.errors(...)
   end
 end
 
+-- Prints the error of a download whose sum is wrong.
+function jobs.wrong_sum(url)
+  local _, message = pcall(data.fetch, url, { sha256 = ("0"):rep(64) })
+  print(message)
+  actor.sleep(0.3)
+  print("the end")
+end
+
 -- Loads a set in MNIST's form from a mirror; `sums` are the sums of two of its files.
 function jobs.mnist(mirror, images, labels)
   local sums = images and { ["train-images-idx3-ubyte"] = images, ["train-labels-idx1-ubyte"] = labels }

@@ -39,6 +39,9 @@ function jobs.whole(url)
   end
 end
 
+-- Plans to read a URL, and reads nothing.
+function jobs.plan(url) mr.load(url) end
+
 -- Prints the errors of some URLs.
 function jobs.errors(...)
   for _, url in ipairs { ... } do
@@ -67,6 +70,15 @@ function jobs.arrays()
   data.npz.save("s3://data/deep/a.npz", { x = t, y = t[1] })
   local loaded = data.npz.load("s3://data/deep/a.npz")
   assert(tensor.allclose(loaded.x, t) and tensor.allclose(loaded.y, t[1]))
+  for _, name in ipairs { "b.npz", "b.safetensors" } do
+    tensor.save("s3://data/" .. name, { x = t })
+    assert(tensor.allclose(tensor.load("s3://data/" .. name).x, t))
+  end
+  assert(tensor.allclose(tensor.load("s3://data/a.npy"), t))
+  local net = actor.nn.input({ 3 }):linear(2):network { seed = 1 }
+  net:save("s3://data/net.npz")
+  net:load_file("s3://data/net.npz")
+  expect.raises(function() tensor.load("s3://data/none.npz") end, "s3://data/none.npz: the server replied 404: NoSuchKey")
   assert(tensor.allclose(data.csv("s3://data/in/a.csv"), tensor { { 1, 2 }, { 3, 4 } }))
   local x, y = data.libsvm("s3://data/in/a.libsvm")
   assert(x[1][2] == 5 and y[1] == 1)
@@ -84,6 +96,13 @@ function jobs.large_array()
   local t = tensor.arange(5e6)
   data.npy.save("s3://data/large.npy", t)
   assert(tensor.allclose(data.npy.load("s3://data/large.npy"), t))
+end
+
+-- Rank 1 fails while rank 0 writes an object of several parts.
+function jobs.stopped_array()
+  if actor.rank == 0 then data.npy.save("s3://data/large.npy", tensor.arange(5e6)) end
+  while not io.open("stop") do actor.sleep(0.01) end
+  error("stopped on request")
 end
 
 function jobs.save(url, compress)

@@ -82,12 +82,11 @@ TEST_CASE("a stream of more spans than a node retains covers only the newest") {
 
 TEST_CASE("the output of a node is its newest lines, shortened, and only on request") {
   StreamingProcess process;
-  for (int i = 1; i <= 100; ++i) process.state.add_output(worker_address(3), "line " + std::to_string(i));
-  process.state.add_output(worker_address(3), "\x1b[31m" + std::string(1000, 'x'));
-  process.state.add_output(worker_address(4), "no such node");
+  for (int i = 1; i <= 100; ++i) process.worker->add_output("line " + std::to_string(i));
+  process.worker->add_output("\x1b[31m" + std::string(1000, 'x'));
   CHECK(!process.node(0, {}).contains("output"));
   const json node = process.node(0, {"output:worker 3"});
-  REQUIRE(node["output"].size() == ProcessState::kOutputLines);
+  REQUIRE(node["output"].size() == NodeStats::kOutputLines);
   CHECK(node["output"][0] == "line 62");
   const auto last = node["output"].back().get<std::string>();
   CHECK(last.ends_with("xxx..."));
