@@ -2,26 +2,15 @@
 -- own folder if that build is out of date. The tree has a program and a cmake that only print. Usage: luajit
 -- checkout_test.lua SOURCE_DIR
 
+local shell = dofile(arg[0]:match("^(.*)/") .. "/shell.lua")
 local source = arg[1]
 
-local function output_of(command)
-  local pipe = assert(io.popen(command .. " 2>&1; echo $?"))
-  local text = pipe:read("*a")
-  pipe:close()
-  local output, status = text:match("^(.-)(%d+)\n$")
-  return tonumber(status), output
-end
-
-local is_root = select(2, output_of("id -u")) == "0\n"
+local is_root = shell.output_of("id -u") == "0\n"
 local as_user = is_root and "setpriv --reuid=65534 --regid=65534 --clear-groups " or ""
-local folder = select(2, output_of("mktemp -d")):match("%S+")
+local folder = shell.output_of("mktemp -d"):match("%S+")
 local tree, home, tools = folder .. "/tree", folder .. "/home", folder .. "/tools"
 
-local function sh(command, ...)
-  command = command:format(...)
-  local status, output = output_of(command)
-  assert(status == 0, command .. "\n" .. output)
-end
+local function sh(command, ...) shell.output_of(command:format(...)) end
 
 local function write(path, text)
   sh("mkdir -p '%s'", path:match("^(.*)/"))
@@ -32,7 +21,7 @@ end
 
 -- Runs scripts/actorhost as a user without permission to write to the tree, with the given variables and without HOME.
 local function run(variables)
-  return output_of(("cd / && env -u HOME -u XDG_CACHE_HOME -u ACTORHOST_BUILD_DIR -u CCACHE_DIR PATH='%s':\"$PATH\" %s %s '%s/scripts/actorhost' job.lua"):format(
+  return shell.run(("cd / && env -u HOME -u XDG_CACHE_HOME -u ACTORHOST_BUILD_DIR -u CCACHE_DIR PATH='%s':\"$PATH\" %s %s '%s/scripts/actorhost' job.lua"):format(
     tools, variables, as_user, tree))
 end
 

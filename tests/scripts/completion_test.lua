@@ -2,16 +2,10 @@
 -- subcommands, flags, values and files with it. Usage: luajit completion_test.lua PROGRAM. The test leaves out missing
 -- shells.
 
+local shell = dofile(arg[0]:match("^(.*)/") .. "/shell.lua")
 local program = arg[1]
 
-local function output_of(command)
-  local pipe = assert(io.popen(command .. " 2>&1; echo $?"))
-  local text = pipe:read("*a")
-  pipe:close()
-  local output, status = text:match("^(.-)(%d+)\n$")
-  assert(status == "0", command .. "\n" .. output)
-  return output
-end
+local output_of = shell.output_of
 
 local function has(name) return (os.execute("command -v " .. name .. " >/dev/null")) == 0 end
 

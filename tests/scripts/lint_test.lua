@@ -1,14 +1,7 @@
 -- The layer checker reports every break and nothing else. Usage: luajit lint_test.lua SOURCE_DIR SCRATCH_DIR
 
+local shell = dofile(arg[0]:match("^(.*)/") .. "/shell.lua")
 local source, scratch = arg[1], arg[2]
-
-local function sh(command)
-  local pipe = assert(io.popen(command .. "; echo $?"))
-  local text = pipe:read("*a")
-  pipe:close()
-  local output, status = text:match("^(.-)(%d+)\n$")
-  return tonumber(status), output
-end
 
 local function write(path, text)
   assert(os.execute(("mkdir -p '%s'"):format((scratch .. "/" .. path):match("^(.*)/"))) == 0)
@@ -18,7 +11,7 @@ local function write(path, text)
 end
 
 local function lint(which)
-  return sh(("cd '%s' && find . -type f | sed 's,^[.]/,,' | LC_ALL=C sort | luajit '%s/scripts/lint/%s.lua' ."):format(scratch, source,
+  return shell.run(("cd '%s' && find . -type f | sed 's,^[.]/,,' | LC_ALL=C sort | luajit '%s/scripts/lint/%s.lua' ."):format(scratch, source,
     which or "layers"))
 end
 

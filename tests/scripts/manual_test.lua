@@ -1,15 +1,9 @@
 -- The manual pages have the texts of --help, and are valid. Usage: luajit manual_test.lua PROGRAM SOURCE_DIR. Without
 -- mandoc only the texts are compared.
 
+local shell = dofile(arg[0]:match("^(.*)/") .. "/shell.lua")
 local program, source = arg[1], arg[2]
-
-local function output_of(command)
-  local pipe = assert(io.popen(command .. "; echo $?"))
-  local text = pipe:read("*a")
-  pipe:close()
-  local output, status = text:match("^(.-)(%d+)\n$")
-  return output, tonumber(status)
-end
+local output_of = shell.output_of
 
 -- The words of a text without the marks of roff.
 local function words_of(text)
@@ -20,8 +14,7 @@ local path = os.tmpname()
 local help = output_of(("'%s' help"):format(program))
 local pages = 0
 for name in help:match("subcommands: ([^\n]+)"):gmatch("%l+") do
-  local page, status = output_of(("'%s' help --man %s"):format(program, name))
-  assert(status == 0, page)
+  local page = output_of(("'%s' help --man %s"):format(program, name))
   for _, title in ipairs { "NAME", "SYNOPSIS", "OPTIONS", "SEE ALSO" } do
     assert(page:find("\n.SH " .. title .. "\n", 1, true), ("actorhost-%s has no section %s"):format(name, title))
   end
@@ -40,7 +33,7 @@ for name in help:match("subcommands: ([^\n]+)"):gmatch("%l+") do
   file:write(page)
   file:close()
   if os.execute("command -v mandoc >/dev/null") == 0 then
-    local findings = output_of(("mandoc -Tlint -W warning '%s' 2>&1"):format(path))
+    local findings = output_of(("mandoc -Tlint -W warning '%s'"):format(path))
     assert(findings == "", findings)
   end
   pages = pages + 1

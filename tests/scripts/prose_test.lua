@@ -1,6 +1,7 @@
 -- The prose check refuses sentences of the old kind and accepts plain ones. Usage: luajit prose_test.lua SOURCE_DIR
 -- SCRATCH_DIR
 
+local shell = dofile(arg[0]:match("^(.*)/") .. "/shell.lua")
 local source, scratch = arg[1], arg[2]
 assert(os.execute(("rm -rf '%s' && mkdir -p '%s'"):format(scratch, scratch)) == 0)
 
@@ -9,11 +10,7 @@ local function check(name, text)
   local file = assert(io.open(scratch .. "/" .. name, "w"))
   file:write(text)
   file:close()
-  local pipe = assert(io.popen(("cd '%s' && echo '%s' | luajit '%s/scripts/lint/prose.lua'; echo $?"):format(scratch, name, source)))
-  local all = pipe:read("*a")
-  pipe:close()
-  local output, status = all:match("^(.-)(%d+)\n$")
-  return tonumber(status), output
+  return shell.run(("cd '%s' && echo '%s' | luajit '%s/scripts/lint/prose.lua'"):format(scratch, name, source))
 end
 
 local plain = "The transport sends each frame once. A reader takes frames in order. The link closes after an error."
