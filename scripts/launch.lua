@@ -243,6 +243,7 @@ local function reason_of(host, code)
 end
 
 function Run:fail(host, why)
+  if host.phase == "ready" then self.ready = self.ready - 1 end
   host.phase = "failed"
   self.failures[#self.failures + 1] = ("host %s: %s"):format(host.label, why)
   self.give_up = math.min(self.give_up, actor.now() + other_failures)

@@ -155,6 +155,23 @@ TEST_CASE("launch starts nothing if a host cannot be reached or has no program, 
   CHECK(count_of(lost.out + stranger.out + missing.out + old.out, "started") == 0);
 }
 
+TEST_CASE("launch starts nothing if a host that was ready ends before the others are ready") {
+  const JobFolder folder;
+  folder.write("job.lua", "print('started')");
+  // Host a ends at once. Host b replies when launch has taken note of that.
+  folder.write("ssh.sh",
+               "if [ $1 = a ]; then echo $$ >a.new; mv a.new a.pid; eval \"$2\" </dev/null; fi\n"
+               "until [ -e a.pid ]; do sleep 0.01; done\n"
+               "while kill -0 $(cat a.pid) 2>/dev/null; do sleep 0.01; done\n"
+               "eval \"$2\"\n");
+  const Ended run(folder.run({"launch", "--ssh", "sh ssh.sh", "--program", actorhost_binary(), "--hosts", "a,b", "-n",
+                              "1", "job.lua"},
+                             60),
+                  3);
+  CHECK_THAT(run.err, Contains("host a: its actorhost has ended with exit code 3") && Contains("has not started"));
+  CHECK_THAT(run.out, !Contains("started"));
+}
+
 TEST_CASE("one Ctrl-C of launch interrupts the job on all hosts") {
   if (!has_ssh()) return;
   const JobFolder folder;
