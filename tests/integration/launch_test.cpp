@@ -172,6 +172,17 @@ TEST_CASE("launch starts nothing if a host that was ready ends before the others
   CHECK_THAT(run.out, !Contains("started"));
 }
 
+TEST_CASE("launch copies a file of 20 MB in seconds") {
+  const JobFolder folder;
+  folder.write("job.lua", "print('started')");
+  folder.write("data.bin", std::string(20'000'000, 'x'));
+  folder.write("ssh.sh", "eval \"$2\"\n");
+  const Ended run(folder.run({"launch", "--ssh", "sh ssh.sh", "--program", actorhost_binary(), "--hosts", "a", "--copy",
+                              "data.bin", "-n", "1", "job.lua"},
+                             20));
+  CHECK_THAT(run.out, Contains("a: started"));
+}
+
 TEST_CASE("one Ctrl-C of launch interrupts the job on all hosts") {
   if (!has_ssh()) return;
   const JobFolder folder;

@@ -29,24 +29,20 @@ function M.encode(request)
   return ("%d\n%s"):format(#bytes, bytes)
 end
 
--- Reads the request; nil, message if the input ends before.
-local function request_of(text)
-  local size, rest = text:match("^(%d+)\n(.*)$")
-  if not size or #rest < tonumber(size) then return nil end
-  return codec.decode(rest:sub(1, tonumber(size))), rest:sub(tonumber(size) + 1)
-end
-
+-- Returns the request and the input after it; nil if the input ends before.
 local function await_request()
-  local text = ""
-  while true do
+  local parts, got, size = {}, 0, nil
+  while not size or got < size do
     local what, _, more = launch.next(1)
     if what == "input" then
       if more == "" then return nil end
-      text = text .. more
-      local request, rest = request_of(text)
-      if request then return request, rest end
+      parts[#parts + 1], got = more, got + #more
+      local digits = not size and table.concat(parts):match("^(%d+)\n")
+      if digits then size = #digits + 1 + tonumber(digits) end
     end
   end
+  local text = table.concat(parts)
+  return codec.decode(text:sub(text:find("\n", 1, true) + 1, size)), text:sub(size + 1)
 end
 
 -- Writes the job's files and its token; returns the folder.
