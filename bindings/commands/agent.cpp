@@ -1,10 +1,8 @@
 #include "bindings/commands/agent.hpp"
 
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -133,18 +131,7 @@ class StayingAgent {
   int signal_ = 0;
 };
 
-/// The pipe to a staying agent if it has started this process; -1 otherwise.
-int take_reply_pipe() {
-  const char* text = std::getenv(kAgentVariable);
-  if (text == nullptr) return -1;
-  int fd = -1;
-  std::from_chars(text, text + std::strlen(text), fd);
-  unsetenv(kAgentVariable);
-  if (fd > 2) fcntl(fd, F_SETFD, FD_CLOEXEC);
-  return fd;
-}
-
-/// Serves the jobs in this process. `reply` is the pipe to a staying agent, or -1.
+/// Serves the jobs in this process. `reply` is the pipe to the staying agent that has started this process, or -1.
 int serve_here(const RunOptions& options, int reply) {
   const auto send = [reply](const std::string& text) { (void)!::write(reply, text.data(), text.size()); };
   for (bool served = false;; served = true) {
@@ -169,7 +156,7 @@ int serve_here(const RunOptions& options, int reply) {
 
 int run_agent(const RunOptions& options, const std::vector<std::string>& args) {
   if (options.stay) return StayingAgent(options, args).run();
-  return serve_here(options, take_reply_pipe());
+  return serve_here(options, take_descriptor(kAgentVariable));
 }
 
 }  // namespace actorhost

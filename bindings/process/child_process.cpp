@@ -1,7 +1,9 @@
 #include "bindings/process/child_process.hpp"
 
 #include <cerrno>
+#include <charconv>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -101,6 +103,17 @@ Result<pid_t> start_child(const std::vector<std::string>& args, const std::strin
   program.files = {no_input.get(), output, output};
   program.own_group = true;
   return start_program(program);
+}
+
+int take_descriptor(const char* variable) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr) return -1;
+  int file = -1;
+  std::from_chars(text, text + std::strlen(text), file);
+  unsetenv(variable);
+  if (file <= STDERR_FILENO) return -1;
+  fcntl(file, F_SETFD, FD_CLOEXEC);
+  return file;
 }
 
 int exit_code_of_status(int status) noexcept {

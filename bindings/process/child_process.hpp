@@ -40,6 +40,10 @@ Result<pid_t> start_program(const ChildProgram& program);
 Result<pid_t> start_child(const std::vector<std::string>& args, const std::string& variable, const std::string& value,
                           Interrupt interrupt, int output = -1);
 
+/// Takes the descriptor that the parent has named in `variable` of the environment: makes it close-on-exec and removes
+/// the variable. -1 without the variable.
+int take_descriptor(const char* variable);
+
 /// A shell's exit code for a status of waitpid: 128 plus the number of the signal that ended the child.
 int exit_code_of_status(int status) noexcept;
 

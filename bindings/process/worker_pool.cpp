@@ -1,10 +1,8 @@
 #include "bindings/process/worker_pool.hpp"
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 
 #include <fcntl.h>
@@ -110,13 +108,8 @@ Result<std::optional<WorkerPool::Received>> WorkerPool::receive(int milliseconds
 }
 
 std::optional<WorkerChannel> WorkerChannel::take_from_environment() {
-  const char* text = std::getenv(kWorkerVariable);
-  if (text == nullptr) return std::nullopt;
-  int fd = -1;
-  std::from_chars(text, text + std::strlen(text), fd);
-  unsetenv(kWorkerVariable);
-  if (fd < 3) return std::nullopt;
-  return WorkerChannel(fd);
+  const int fd = take_descriptor(kWorkerVariable);
+  return fd < 0 ? std::nullopt : std::optional(WorkerChannel(fd));
 }
 
 std::optional<std::string> WorkerChannel::receive() const { return read_message(fd_); }
