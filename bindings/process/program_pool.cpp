@@ -1,7 +1,6 @@
 #include "bindings/process/program_pool.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -64,6 +63,12 @@ Result<size_t> ProgramPool::start(ChildProgram program, bool piped) {
   }
   AH_LET(made.pid, start_program(program));
   made.handle = Fd(static_cast<int>(syscall(SYS_pidfd_open, made.pid, 0)));
+  if (!made.handle.valid()) {
+    const Error failed = pool_failure("cannot watch a process");
+    kill(made.pid, SIGKILL);
+    waitpid(made.pid, nullptr, 0);
+    return failed;
+  }
   made.input = std::move(input.write);
   made.output = std::move(output.read);
   made.error = std::move(error.read);
@@ -80,11 +85,12 @@ void ProgramPool::signal(size_t program, int number) const {
 }
 
 void ProgramPool::read_input() {
-  std::array<char, 4096> bytes{};
+  std::string bytes(kMostAtOnce, '\0');
   const ssize_t got = ::read(STDIN_FILENO, bytes.data(), bytes.size());
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
   if (got <= 0) watches_input_ = false;
-  events_.push_back({What::input, 0, std::string(bytes.data(), static_cast<size_t>(std::max<ssize_t>(0, got))), 0});
+  bytes.resize(static_cast<size_t>(std::max<ssize_t>(0, got)));
+  events_.push_back({What::input, 0, std::move(bytes), 0});
 }
 
 /// Reads available bytes; closes the file at its end. Returns whether there were bytes.
@@ -102,12 +108,14 @@ bool ProgramPool::read_from(size_t program, Fd& file, What what) {
 }
 
 void ProgramPool::write_to(Program& program) {
-  const ssize_t sent =
-      ::send(program.input.get(), program.queued.data(), program.queued.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent > 0) program.queued.erase(0, static_cast<size_t>(sent));
-  if (sent >= 0 || errno == EINTR || errno == EAGAIN) return;
+  const ssize_t sent = ::send(program.input.get(), program.queued.data() + program.sent,
+                              program.queued.size() - program.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (sent < 0) program.input = Fd();
+  if (sent > 0) program.sent += static_cast<size_t>(sent);
+  if (sent > 0 && program.sent < program.queued.size()) return;
   program.queued.clear();
-  program.input = Fd();
+  program.sent = 0;
 }
 
 /// Reports the end of a program behind the rest of its output. Another process may hold the output open, such as the

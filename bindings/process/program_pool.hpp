@@ -50,6 +50,7 @@ class ProgramPool : private NonCopyable {
     Fd handle;       // readable after its end
     Fd input, output, error;
     std::string queued;
+    size_t sent = 0;  // bytes of `queued`
   };
   void read_input();
   bool read_from(size_t program, Fd& file, What what);

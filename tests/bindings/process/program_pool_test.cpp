@@ -2,8 +2,19 @@
 
 #include "bindings/process/program_pool.hpp"
 
+#include <cerrno>
 #include <csignal>
+#include <cstddef>
+#include <cstdlib>
 #include <map>
+#include <thread>
+
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "tests/test.hpp"
 
@@ -88,6 +99,31 @@ TEST_CASE("the end of a program does not wait for another process that holds its
   const auto stories = stories_of(pool, 1);
   CHECK(stories.at(0).code == 0);
   kill(std::stoi(stories.at(0).output), SIGKILL);
+}
+
+TEST_CASE("a program that cannot be watched is an error, and does not run") {
+  // Only this thread, and the programs that it starts, cannot make handles of processes.
+  std::thread([] {
+    sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+                            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog program = {static_cast<unsigned short>(std::size(filter)), filter};
+    REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    REQUIRE(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    ProgramPool pool;
+    CHECK_THAT(failure_of(pool.start(shell("exit"), false)).message, Contains("cannot watch a process"));
+    CHECK_FALSE(*required(pool.next(0)));
+  }).join();
+}
+
+TEST_CASE("the descriptor that a parent names in the environment is not inherited further") {
+  const Fd shared(dup(STDERR_FILENO));
+  setenv("POOL_TEST_FILE", std::to_string(shared.get()).c_str(), 1);
+  CHECK(take_descriptor("POOL_TEST_FILE") == shared.get());
+  CHECK(fcntl(shared.get(), F_GETFD) == FD_CLOEXEC);
+  CHECK(std::getenv("POOL_TEST_FILE") == nullptr);
+  CHECK(take_descriptor("POOL_TEST_FILE") == -1);
 }
 
 TEST_CASE("a program that does not exist, and a missing folder, are errors that name them") {
