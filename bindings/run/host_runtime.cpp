@@ -276,6 +276,7 @@ void HostRuntime::start_services(bool is_coordinator) {
   }
   process_.data->limit(exchange.memory / nodes);
   if (is_coordinator && options_.progress) {
+    if (process_.console.columns() > 0) exchange.progress_seconds = StageBar::kDrawSeconds;
     exchange.progress = [bar = StageBar(clock_), this](const auto& progress) mutable {
       if (const auto line = bar.line(progress)) process_.console.status(*line);
     };

@@ -11,6 +11,8 @@ namespace actorhost {
 
 class StageBar {
  public:
+  static constexpr double kDrawSeconds = 0.2;  // between two lines on a terminal
+
   explicit StageBar(const Clock& clock) : clock_(&clock) {}
 
   /// The present line; an empty text removes the shown line; no value changes nothing.

@@ -3,6 +3,23 @@
 #include "tests/integration/jobs.hpp"
 #include "tests/test.hpp"
 
+namespace {
+
+/// How often each thread of the process has waited.
+std::map<std::string, long> waits_of(const Process& process) {
+  const std::filesystem::path tasks = "/proc/" + std::to_string(process.pid()) + "/task";
+  std::map<std::string, long> waits;
+  for (const std::string& task : names_in(tasks)) {
+    const std::string status = read_text(tasks / task / "status");
+    const std::string name = "\nvoluntary_ctxt_switches:";
+    const size_t at = status.find(name);
+    if (at != std::string::npos) waits[task] = std::stol(status.substr(at + name.size()));
+  }
+  return waits;
+}
+
+}  // namespace
+
 TEST_CASE("io.write prints like print: whole lines, on the first rank only") {
   const JobFolder folder;
   const Ended run(folder.run({"-n", "3", "jobs/output.lua", "writes"}));
@@ -54,6 +71,21 @@ TEST_CASE("printed lines arrive while the script sleeps, and Ctrl-C ends its sle
   const Ended ended({run}, 10, 130);
   CHECK(count_of(run.out(), "line ") == 100);
   CHECK(count_of(run.out(), "slept") == 0);
+}
+
+TEST_CASE("a run without a terminal does not wake up five times a second for its progress bar") {
+  const JobFolder folder;
+  folder.write("job.lua", "print('on') require('actor').sleep(100)");
+  Process run = folder.start({"-n", "1", "job.lua"}, "on");
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // the run is announced
+  std::map<std::string, long> before = waits_of(run);
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  INFO(run.describe());
+  REQUIRE(before.size() > 3);
+  for (const auto& [thread, waits] : waits_of(run)) {
+    CAPTURE(thread);
+    CHECK(waits - before[thread] < 10);  // of the main thread about one a second
+  }
 }
 
 TEST_CASE("a sleep lasts the given time, and ends when another node fails") {

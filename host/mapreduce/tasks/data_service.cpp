@@ -6,12 +6,6 @@
 
 namespace actorhost {
 
-namespace {
-
-constexpr double kProgressSeconds = 0.2;
-
-}  // namespace
-
 DataService::DataService(Cluster& cluster, const Clock& clock, Log& log, const Options& options)
     : cluster_(cluster),
       clock_(clock),
@@ -67,11 +61,14 @@ double DataService::tick(double now) {
 
 /// Reports the tracker's progress to the progress bar; returns the time of the next report.
 double DataService::report_progress(double now) {
-  if (now >= shown_ + kProgressSeconds) {
+  const auto progress = tracker_->progress();
+  if (!progress && !shows_) return kForever;
+  if (now >= shown_ + options_.progress_seconds) {
     shown_ = now;
-    options_.progress(tracker_->progress());
+    shows_ = progress.has_value();
+    options_.progress(progress);
   }
-  return shown_ + kProgressSeconds;
+  return progress || shows_ ? shown_ + options_.progress_seconds : kForever;
 }
 
 void DataService::on_frame(Frame&& frame, double now) {

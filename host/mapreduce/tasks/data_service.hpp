@@ -23,9 +23,10 @@ class DataService final : private ServiceTask {
   struct Options {
     size_t memory = 0;     // for all workers of this process
     uint32_t workers = 1;  // of this process
-    /// On the coordinator, on the service's thread: called periodically with the progress of the newest action, or
-    /// nothing when no action runs.
+    /// On the coordinator, on the service's thread: called periodically with the progress of the newest action, and
+    /// once with nothing when no action runs any more.
     std::function<void(const std::optional<TrackerProgress>&)> progress = {};
+    double progress_seconds = 5;  // between two calls while an action runs
   };
 
   DataService(Cluster& cluster, const Clock& clock, Log& log, const Options& options);
@@ -63,7 +64,8 @@ class DataService final : private ServiceTask {
   std::mutex tracker_mutex_;           // guards the tracker, which the service's thread and observers use
   std::unique_ptr<Tracker> tracker_;   // owned by the service's thread
   std::deque<StageRow> shown_stages_;  // the last rows for observers; owned by the cluster's thread
-  double shown_ = 0;                   // the time of the last progress call
+  double shown_ = -kForever;           // the time of the last progress call
+  bool shows_ = false;                 // it had an action
   ServiceThread thread_;
 };
 
