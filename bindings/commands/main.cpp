@@ -88,6 +88,7 @@ int main(int argc, char** argv) {
     setup.source = actorhost::kConsoleJob;
     setup.from_text = true;
     setup.folder = ".";
+    command.options.must_be_found = true;
   }
   return actorhost::HostRuntime(std::move(command.options), std::move(setup)).run();
 }

@@ -68,6 +68,7 @@ struct RunOptions {
 
   bool print_all = false;
   bool progress = true;
+  bool must_be_found = false;  // a run that observers cannot find ends: the console's own cluster
   LogLevel log_level = LogLevel::info;
   bool log_json = false;
   std::string token_file;

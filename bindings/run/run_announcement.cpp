@@ -32,7 +32,10 @@ void RunAnnouncement::make(const std::string& job) {
   shown_ = cluster_.coordinator();
   if (silent_) return;
   const Status opened = open(job);
-  if (!opened) log_.info("", "observers cannot find this run from here: " + opened.error().message);
+  if (opened) return;
+  const std::string& why = opened.error().message;
+  if (options_.must_be_found) return cluster_.stop({Code::refused, false, why, kNoAddress});
+  log_.info("", "observers cannot find this run from here: " + why);
 }
 
 Status RunAnnouncement::open(const std::string& job) {

@@ -19,7 +19,7 @@ class RunAnnouncement {
   bool due(double now) const;
   /// How long to wait until `due` may change, at most `most` seconds.
   double pause(double now, double most) const;
-  /// Announces the run of job `job`. A failure does not end the run.
+  /// Announces the run of job `job`. A failure ends only a run that must be found.
   void make(const std::string& job);
   /// Removes the announcement. Call it after the end of the run.
   void remove();

@@ -55,6 +55,15 @@ TEST_CASE("a user without a home folder has a console") {
   CHECK(run.out == "2\n");
 }
 
+TEST_CASE("a console that cannot store a token ends at once") {
+  const JobFolder folder;
+  folder.write("file", "");
+  ProcessOptions options = folder.options();
+  options.env["XDG_CONFIG_HOME"] = (folder.path() / "file").string();
+  const Ended run(run_program(actorhost_binary(), {"repl", "-n", "2", "-e", "1 + 1"}, 15, options), 3);
+  CHECK_THAT(run.err, Contains("actorhost repl: ") && Contains("token file ") && Contains("Not a directory"));
+}
+
 TEST_CASE("errors are shown with their place, the next chunk runs, and the exit code is 1") {
   const JobFolder folder;
   const Ended run(
