@@ -21,8 +21,8 @@ set(CPACK_COMPONENTS_ALL program development runtime_library python)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME actorhost)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
-# Libraries that the program loads when it needs them: URLs, the page, the prompt, charts as PNG.
-set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "libcurl4, libmicrohttpd12, libedit2, librsvg2-2")
+# Libraries that the program loads when it needs them: URLs, the page, the prompt, charts as PNG, the reference.
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "libcurl4, libmicrohttpd12, libedit2, libmd4c-html0, librsvg2-2")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS libactorhost-dev)
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "host for distributed jobs in Lua with barrier rules
 A program that runs distributed training, map-reduce and collective jobs on

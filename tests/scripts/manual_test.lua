@@ -50,4 +50,13 @@ for code, meaning in readme:gmatch("\n| (%d[%d, ]*) | ([^|]+) |") do
   codes = codes + 1
 end
 assert(codes >= 7)
+
+-- The Debian packages recommend each library that doctor knows.
+local recommended = assert(io.open(source .. "/scripts/cmake/Package.cmake")):read("*a"):match('PROGRAM_PACKAGE_RECOMMENDS "(.-)"')
+local libraries = 0
+for package in assert(io.open(source .. "/scripts/doctor.lua")):read("*a"):gmatch('library%("[^"]+", "[^"]+", "([^"]+)"') do
+  assert((recommended .. ","):find(package .. ",", 1, true), "the packages do not recommend " .. package)
+  libraries = libraries + 1
+end
+assert(libraries >= 5)
 print("passed")
