@@ -145,6 +145,7 @@ test("Lua in colours keeps its text", function()
   matches(html, '<span class="k">local</span>', true)
   matches(html, '<span class="c">-- note </span><span class="o">--&gt; 1</span>', true)
   matches(html, '<span class="n">0x1F</span>', true)
+  equal(colours.lua("[=[ for ]] ]=]"), '<span class="s">[=[ for ]] ]=]</span>')
 end)
 
 test("a guide with a heading that its page lacks is an error", function()

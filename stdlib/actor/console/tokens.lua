@@ -1,4 +1,4 @@
---- Divides typed Lua into tokens, for completion and for the history.
+--- Divides Lua into tokens: typed Lua for completion and for the history, examples for their colours in the reference.
 local M = {}
 
 ---@class actor.console.Token

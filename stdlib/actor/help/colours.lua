@@ -1,4 +1,6 @@
 --- Lua as HTML with classes for its parts: k keyword, s text, c comment, n number, o output of an example.
+local tokens = require("actor.console.tokens")
+
 local M = {}
 
 local keywords = {}
@@ -14,41 +16,27 @@ function M.escaped(text) return (text:gsub('[&<>"]', escapes)) end
 
 local function span(class, text) return ('<span class="%s">%s</span>'):format(class, M.escaped(text)) end
 
--- The next part of the code at a position: its class or nil, its text.
-local function part_at(code, at)
-  local output = code:match("^%-%->[^\n]*", at)
-  if output then return "o", output end
-  local comment = code:match("^%-%-%[%[.-%]%]", at) or code:match("^%-%-[^\n]*", at)
-  if comment then
-    local stop = comment:find("-->", 3, true)
-    return "c", stop and comment:sub(1, stop - 1) or comment
-  end
-  local long = code:match("^%[%[.-%]%]", at)
-  if long then return "s", long end
-  local quote = code:match("^[\"']", at)
-  if quote then
-    local stop = at + 1
-    while stop <= #code and code:sub(stop, stop) ~= quote do
-      stop = stop + (code:sub(stop, stop) == "\\" and 2 or 1)
-    end
-    return "s", code:sub(at, stop)
-  end
-  local word = code:match("^[%a_][%w_]*", at)
-  if word then return keywords[word] and "k" or nil, word end
-  local number = code:match("^%d[%w.]*", at)
-  if number then return "n", number end
-  return nil, code:sub(at, at)
+local classes = { number = "n", string = "s", comment = "c" }
+
+local function class_of(token)
+  if token.kind == "name" then return keywords[token.text] and "k" end
+  if token.kind == "open" then return token.text:find("^%-%-") and "c" or "s" end
+  return classes[token.kind]
 end
 
 ---Returns Lua code for HTML.
 ---@param code string
 ---@return string
 function M.lua(code)
-  local out, at = {}, 1
-  while at <= #code do
-    local class, text = part_at(code, at)
-    out[#out + 1] = class and span(class, text) or M.escaped(text)
-    at = at + #text
+  local out = {}
+  local function add(class, text)
+    if text ~= "" then out[#out + 1] = class and span(class, text) or M.escaped(text) end
+  end
+  for _, token in ipairs(tokens.of(code)) do
+    local class, text, output = class_of(token), token.text, nil
+    if class == "c" and text:find("-->", 1, true) then text, output = text:match("^(.-)(%-%->.*)$") end
+    add(class, text)
+    if output then add("o", output) end
   end
   return table.concat(out)
 end
