@@ -35,27 +35,17 @@ local function commands()
   return { "run", "agent", unpack(scripts) }
 end
 
--- The --help page of a subcommand in Lua.
-local function page_of_script(name)
-  local lines = {}
-  local show, args = print, actor.args
-  rawset(_G, "print", function(text) lines[#lines + 1] = text end)
-  actor.args = { "--help" }
-  local chunk = load(core.library_text("command/" .. name), ("@scripts/%s.lua"):format(name))
-  chunk()
-  actor.args = args
-  rawset(_G, "print", show)
-  return table.concat(lines, "\n")
-end
+local all_pages
 
 -- The pages of `actorhost NAME --help`, by name.
 local function pages()
-  local out = {}
+  if all_pages then return all_pages end
+  all_pages = {}
   for _, name in ipairs(commands()) do
     local in_cpp = name == "run" or name == "agent" or name == "rehearse"
-    out[name] = in_cpp and command.usage(name) or page_of_script(name)
+    all_pages[name] = in_cpp and command.usage(name) or flags.of_command(name).page
   end
-  return out
+  return all_pages
 end
 
 -- The lines about one flag or variable in a page, including the further indented lines.
@@ -183,7 +173,7 @@ local function completed()
     local name, words, purpose = unpack(texts)
     local native = command.flags(name)
     out[i] = { name = name, purpose = purpose, operand = completion.operand(words),
-      flags = #native > 0 and completion.of_texts(native) or completion.of_list(flags.of_command(name)) }
+      flags = #native > 0 and completion.of_texts(native) or completion.of_list(flags.of_command(name).flags) }
     topics[i] = name
   end
   for _, topic in ipairs(help.topics()) do topics[#topics + 1] = topic.name end

@@ -164,7 +164,9 @@ local function wrong_word(flags, values)
   end
 end
 
-local wanted = false -- true while `of_command` runs a script: `command` then raises the script's table of flags
+local wanted = false -- true while `of_command` runs a script: `command` then raises the script's description
+
+local function page_of(flags, usage, more) return usage .. "\n" .. M.help(flags) .. (more and "\n" .. more or "") end
 
 ---Begins `actorhost NAME`: parses its arguments, and handles `--help`, which is one of the flags.
 ---@param name string
@@ -176,7 +178,7 @@ local wanted = false -- true while `of_command` runs a script: `command` then ra
 ---@return fun(code: integer, message: string): integer fail prints an error and returns its code
 ---@return string[]? given the names of the given flags
 function M.command(name, flags, usage, more)
-  if wanted then error(flags, 0) end
+  if wanted then error({ flags = flags, page = page_of(flags, usage, more) }, 0) end
   local function fail(code, message)
     require("actor.c.command").err(("actorhost %s: %s"):format(name, message))
     return code
@@ -185,24 +187,24 @@ function M.command(name, flags, usage, more)
   local wrong = not values and rest or wrong_word(flags, values)
   if wrong then return nil, fail(2, ("%s\nrun 'actorhost %s --help' for the flags"):format(wrong, name)), fail end
   if values.help then
-    print(usage .. "\n" .. M.help(flags) .. (more and "\n" .. more or ""))
+    print(page_of(flags, usage, more))
     return nil, 0, fail
   end
   return values, rest, fail, given
 end
 
----Returns the flags of a subcommand in Lua. Its script runs with `--help` until it calls `command`.
+---Returns the flags and the help of a subcommand in Lua. Its script runs with `--help` until it calls `command`.
 ---@param name string
----@return actor.flags.Flag[]
+---@return {flags: actor.flags.Flag[], page: string}
 function M.of_command(name)
   local script = assert(load(require("actor.c.core").library_text("command/" .. name), "@" .. name))
   local actor = require("actor")
   local args = actor.args
   actor.args, wanted = { "--help" }, true
-  local _, flags = pcall(script)
+  local _, found = pcall(script)
   actor.args, wanted = args, false
-  if type(flags) ~= "table" then error(flags, 0) end
-  return flags
+  if type(found) ~= "table" then error(found, 0) end
+  return found
 end
 
 return M

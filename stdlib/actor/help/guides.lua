@@ -83,10 +83,13 @@ function M.anchor(heading) return (heading:lower():gsub("[^%w%s_-]", ""):gsub("%
 ---@field path string the page of the tree
 ---@field text string Markdown, without the heading
 
+local parsed = {} -- the sections of a guide
+
 ---Returns a guide's sections in order, empty for a guide without pages.
 ---@param guide actor.help.Guide
 ---@return actor.help.Section[]
 function M.sections(guide)
+  if parsed[guide] then return parsed[guide] end
   local sections = {}
   for _, part in ipairs(guide.parts) do
     local section, fenced
@@ -104,6 +107,7 @@ function M.sections(guide)
   for _, section in ipairs(sections) do
     section.text, section.lines = table.concat(section.lines, "\n"):match("^%s*(.-)%s*$"), nil
   end
+  parsed[guide] = sections
   return sections
 end
 
