@@ -1,5 +1,5 @@
-// The search of the reference, with the scores of search.lua. "/" focuses it, arrows choose, Enter opens, Escape
-// closes.
+// The search of the reference: the scores of search.lua for words, and further points for a title that the user types.
+// "/" focuses it, arrows choose, Enter opens, Escape closes.
 "use strict";
 
 const common = new Set(`a about an and any are as at be but by can do does for from get give has have how i if in into is

@@ -1,5 +1,5 @@
 --- Searches the texts of the help: docstrings, sections of guides, and the flags of commands. The pages of the
---- reference search the same list with the same scores (reference.js).
+--- reference search the same list: reference.js adds points for a title that the user types.
 local guides = require("actor.help.guides")
 local luacats = require("actor.help.luacats")
 
