@@ -58,6 +58,7 @@ TEST_CASE("help shows functions, methods, rules, flags, variables and modules") 
       {"data.npy.load", "data.npy.load(path)\n", "one array"},
       {"dataset:iterate", "dataset:iterate(options)\n", "partition"},
       {"dataset:flat_map", "dataset:flatmap(fn)\n", "any number of rows"},
+      {"net:save", "network:save(path)\n", "safetensors"},
       {"table:lock", "table:lock(ids, fn, options)\n", "within another lock"},
       {"param.merge.mean", "mean()\n", "synchronous training"},
       {"barrier-rules", "# Barrier rules\n", "## A rule of your own\n"},

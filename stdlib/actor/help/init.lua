@@ -62,8 +62,8 @@ local function collect(found, module, owner, name)
   return found
 end
 
--- Names that scripts give modules.
-local local_names = { mr = "mapreduce", co = "collective" }
+-- Names that scripts give modules and objects.
+local local_names = { mr = "mapreduce", co = "collective", net = "network" }
 
 -- The classes and aliases with a name, "param.StopContext", or with its last part, "StopContext" or "view".
 local function types_of(name)
