@@ -2,29 +2,10 @@
 -- case: at: threads:1 isolate:2
 local actor = require "actor"
 local mr = require "actor.mapreduce"
+local compare = require "compare"
 
+local text, gives, fails = compare.text, compare.gives, compare.fails
 local nan = 0 / 0
-local failures = 0
-
-local function text(value)
-  if type(value) ~= "table" then return tostring(value) end
-  local out = {}
-  for i, item in ipairs(value) do out[i] = text(item) end
-  return "{" .. table.concat(out, ",") .. "}"
-end
-
-local function compare(name, got, wanted)
-  if got == wanted then return end
-  failures = failures + 1
-  print(("%s: got %s, not %s"):format(name, got, wanted))
-end
-
-local function gives(name, wanted, value) compare(name, text(value), wanted) end
-
-local function fails(name, wanted, fn)
-  local ok, message = pcall(fn)
-  compare(name, (not ok and tostring(message):find(wanted, 1, true)) and wanted or text(message), wanted)
-end
 
 local function keyed(d) return d:map(function(x) return "k", x end) end
 local function values_of(d) return d:values():collect() end
@@ -155,7 +136,7 @@ local good, bad = {}, {}
 for _, s in ipairs(texts) do table.insert(tonumber(s) and good or bad, s) end
 local function exactly(x) return ("%a"):format(x) end
 local natively, in_lua = mr.parallelize(good):map(tonumber):collect(), mr.parallelize(good):map(function(s) return tonumber(s) end):collect()
-for i, s in ipairs(good) do compare("tonumber of '" .. s .. "'", exactly(natively[i]):gsub("-nan", "nan"), exactly(in_lua[i]):gsub("-nan", "nan")) end
+for i, s in ipairs(good) do compare.equal("tonumber of '" .. s .. "'", exactly(natively[i]):gsub("-nan", "nan"), exactly(in_lua[i]):gsub("-nan", "nan")) end
 for i = 1, #bad, 100 do
   fails("tonumber of '" .. bad[i] .. "'", "tonumber gives nothing for text '", function() mr.parallelize({ bad[i] }):map(tonumber):count() end)
 end
@@ -178,4 +159,4 @@ one:reduce(function(a)
 end)
 gives("foreach, top and reduce have variables of their own", "0", count)
 
-assert(failures == 0, failures .. " are wrong")
+compare.finish()

@@ -3,30 +3,11 @@
 -- case: at: threads:1 isolate:2 hosts:2
 -- case: spilled flags: --memory 16M within: 90 at: threads:2
 local mr = require "actor.mapreduce"
+local compare = require "compare"
 
+local text, gives, fails = compare.text, compare.gives, compare.fails
 local nan, inf = 0 / 0, 1 / 0
-local failures = 0
-
-local function text(value)
-  if type(value) == "string" then return ("%q"):format(value) end
-  if type(value) ~= "table" then return tostring(value) end
-  local out = {}
-  for i, item in ipairs(value) do out[i] = text(item) end
-  return "{" .. table.concat(out, ",") .. "}"
-end
-
-local function compare(name, got, wanted)
-  if got == wanted then return end
-  failures = failures + 1
-  print(("%s: got %s, not %s"):format(name, got, wanted))
-end
-
-local function gives(name, wanted, value) compare(name, text(value), wanted) end
-
-local function fails(name, wanted, fn)
-  local ok, message = pcall(fn)
-  compare(name, (not ok and tostring(message):find(wanted, 1, true)) and wanted or text(message), wanted)
-end
+compare.quotes = true
 
 -- Rows of a dataset as sorted texts, because the order by hash is arbitrary.
 local function set_of(d)
@@ -53,32 +34,32 @@ local rows = mr.range(1, N, 1, 12)
 local pairs_of = rows:map(function(i) return tuple(i, i % 3, "k" .. i % 2), 1 end)
 local six = '{{0,"k0"},200} {{0,"k1"},200} {{1,"k0"},200} {{1,"k1"},200} {{2,"k0"},200} {{2,"k1"},200}'
 
-compare("reduce_by_key natively", set_of(pairs_of:reduce_by_key(mr.sum)), six)
-compare("reduce_by_key", set_of(pairs_of:reduce_by_key(plus)), six)
-compare("reduce_by_key of one native operation", set_of(rows:map(function(i) return tuple(i, i % 3, "k" .. i % 2) end)
+compare.equal("reduce_by_key natively", set_of(pairs_of:reduce_by_key(mr.sum)), six)
+compare.equal("reduce_by_key", set_of(pairs_of:reduce_by_key(plus)), six)
+compare.equal("reduce_by_key of one native operation", set_of(rows:map(function(i) return tuple(i, i % 3, "k" .. i % 2) end)
   :map(mr.one):reduce_by_key(mr.sum)), six)
-compare("reduce_by_key of tables", set_of(pairs_of:map_values(function(v) return { v } end):reduce_by_key(joined)
+compare.equal("reduce_by_key of tables", set_of(pairs_of:map_values(function(v) return { v } end):reduce_by_key(joined)
   :map_values(function(v) return v[1] end)), six)
-compare("aggregate_by_key", set_of(pairs_of:aggregate_by_key({}, function(s, v) return { (s[1] or 0) + v } end,
+compare.equal("aggregate_by_key", set_of(pairs_of:aggregate_by_key({}, function(s, v) return { (s[1] or 0) + v } end,
   function(a, b) return { (a[1] or 0) + (b[1] or 0) } end):map_values(function(v) return v[1] end)), six)
-compare("combine_by_key", set_of(pairs_of:combine_by_key(mr.identity, plus, plus)), six)
-compare("group_by_key", set_of(pairs_of:group_by_key():map_values(function(v) return #v end)), six)
-compare("rows that are arrays of key and value", set_of(rows:map(function(i) return { tuple(i, i % 3, "k" .. i % 2), 1 } end)
+compare.equal("combine_by_key", set_of(pairs_of:combine_by_key(mr.identity, plus, plus)), six)
+compare.equal("group_by_key", set_of(pairs_of:group_by_key():map_values(function(v) return #v end)), six)
+compare.equal("rows that are arrays of key and value", set_of(rows:map(function(i) return { tuple(i, i % 3, "k" .. i % 2), 1 } end)
   :reduce_by_key(mr.sum)), six)
-compare("the same key by two functions of a pipeline", set_of(pairs_of:reduce_by_key(mr.sum)
+compare.equal("the same key by two functions of a pipeline", set_of(pairs_of:reduce_by_key(mr.sum)
   :map(function(k, v) return k, v end):reduce_by_key(mr.sum)), six)
-compare("a retained dataset", set_of(pairs_of:cache():reduce_by_key(mr.sum)), six)
-compare("partition_by", set_of(pairs_of:partition_by():map_values(mr.identity):reduce_by_key(plus)), six)
+compare.equal("a retained dataset", set_of(pairs_of:cache():reduce_by_key(mr.sum)), six)
+compare.equal("partition_by", set_of(pairs_of:partition_by():map_values(mr.identity):reduce_by_key(plus)), six)
 
 local left = mr.parallelize { { { 1, "a" }, "l1" }, { { 1, "a" }, "l2" }, { { 2, "b" }, "l3" }, { "text", "l4" } }
 local right = mr.parallelize { { { 1, "a" }, "r1" }, { { 3, "c" }, "r2" }, { "text", "r3" } }
-compare("join", set_of(left:join(right)), '{"text",{"l4","r3"}} {{1,"a"},{"l1","r1"}} {{1,"a"},{"l2","r1"}}')
-compare("left_outer_join", set_of(left:left_outer_join(right)),
+compare.equal("join", set_of(left:join(right)), '{"text",{"l4","r3"}} {{1,"a"},{"l1","r1"}} {{1,"a"},{"l2","r1"}}')
+compare.equal("left_outer_join", set_of(left:left_outer_join(right)),
   '{"text",{"l4","r3"}} {{1,"a"},{"l1","r1"}} {{1,"a"},{"l2","r1"}} {{2,"b"},{"l3"}}')
-compare("cogroup", set_of(left:cogroup(right):map_values(function(v) return #v[1] * 10 + #v[2] end)),
+compare.equal("cogroup", set_of(left:cogroup(right):map_values(function(v) return #v[1] * 10 + #v[2] end)),
   '{"text",11} {{1,"a"},21} {{2,"b"},10} {{3,"c"},1}')
-compare("subtract_by_key", set_of(left:subtract_by_key(right)), '{{2,"b"},"l3"}')
-compare("top_by_key", set_of(pairs_of:top_by_key(1)), six:gsub("200", "{1}"))
+compare.equal("subtract_by_key", set_of(left:subtract_by_key(right)), '{{2,"b"},"l3"}')
+compare.equal("top_by_key", set_of(pairs_of:top_by_key(1)), six:gsub("200", "{1}"))
 
 -- ---- order ----
 
@@ -104,9 +85,9 @@ end
 
 -- ---- equality ----
 
-compare("0 and -0, NaNs", set_of(mr.parallelize { { { 0 }, 1 }, { { -0 }, 1 }, { { nan }, 1 }, { { -nan }, 1 } }:reduce_by_key(mr.sum)),
+compare.equal("0 and -0, NaNs", set_of(mr.parallelize { { { 0 }, 1 }, { { -0 }, 1 }, { { nan }, 1 }, { { -nan }, 1 } }:reduce_by_key(mr.sum)),
   "{{0},2} {{nan},2}")
-compare("kinds of elements", set_of(mr.parallelize { { { 1 }, 1 }, { { "1" }, 2 }, { { true }, 3 }, { 1, 4 }, { "1", 5 } }
+compare.equal("kinds of elements", set_of(mr.parallelize { { { 1 }, 1 }, { { "1" }, 2 }, { { true }, 3 }, { 1, 4 }, { "1", 5 } }
   :reduce_by_key(mr.sum)), '{"1",5} {1,4} {{"1"},2} {{1},1} {{true},3}')
 
 -- ---- errors ----
@@ -138,4 +119,4 @@ if (...) == "spilled" then
   gives("group_by_key on disk", "200000", large:group_by_key():filter(function(_, v) return #v == 3 end):count())
 end
 
-assert(failures == 0, failures .. " comparisons failed")
+compare.finish()

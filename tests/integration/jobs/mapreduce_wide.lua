@@ -2,37 +2,19 @@
 -- case: at: threads:1 threads isolate:2
 local actor = require "actor"
 local mr = require "actor.mapreduce"
+local compare = require "compare"
 
-local function text(value)
-  if type(value) ~= "table" then return tostring(value) end
-  local out, last = {}, 0
-  for i in pairs(value) do last = math.max(last, i) end
-  for i = 1, last do out[i] = text(value[i]) end
-  return "{" .. table.concat(out, ",") .. "}"
-end
-
-local failures = 0
-
-local function compare(name, got, wanted)
-  if got == wanted then return end
-  failures = failures + 1
-  print(("%s: got %s, not %s"):format(name, got, wanted))
-end
+local text, fails = compare.text, compare.fails
 
 -- Compares rows in order.
-local function in_order(name, dataset, wanted) compare(name, text(dataset:collect()), wanted) end
+local function in_order(name, dataset, wanted) compare.equal(name, text(dataset:collect()), wanted) end
 
 -- Compares rows in any order.
 local function rows(name, dataset, wanted)
   local out = {}
   for i, row in ipairs(dataset:collect()) do out[i] = text(row) end
   table.sort(out)
-  compare(name, table.concat(out, " "), wanted)
-end
-
-local function fails(name, wanted, fn)
-  local ok, message = pcall(fn)
-  compare(name, (not ok and tostring(message):find(wanted, 1, true)) and wanted or tostring(message), wanted)
+  compare.equal(name, table.concat(out, " "), wanted)
 end
 
 local a = mr.range(1, 6):map(function(x) return x % 3, x end)
@@ -80,25 +62,25 @@ rows("flatmap_values", b:flatmap_values(function(v) return (v .. " " .. v):gmatc
 rows("flatmap_values twice", b:flatmap_values(function(v) return { v, 1 } end):flatmap_values(function(v) return v, v end),
   "{0,1} {0,1} {0,z} {0,z} {1,1} {1,1} {1,o} {1,o} {7,1} {7,1} {7,s} {7,s}")
 local counts = a:count_by_key()
-compare("count_by_key", text({ counts[0], counts[1], counts[2], counts[7] }), "{2,2,2}")
+compare.equal("count_by_key", text({ counts[0], counts[1], counts[2], counts[7] }), "{2,2,2}")
 
 -- ---- numbers ----
 
-local function near(name, got, wanted) compare(name, math.abs(got - wanted) < 1e-12 * wanted and wanted or got, wanted) end
+local function near(name, got, wanted) compare.equal(name, math.abs(got - wanted) < 1e-12 * wanted and wanted or got, wanted) end
 for _, partitions in ipairs({ 1, 3, 16, 40 }) do
   local d = mr.range(1, 10, 1, partitions)
   near("variance", d:variance(), 8.25)
   near("stdev", d:stdev(), math.sqrt(8.25))
   near("variance of a sample", d:variance({ sample = true }), 82.5 / 9)
   near("stdev of large ones", d:map(function(x) return 1e12 + x end):stdev(), math.sqrt(8.25))
-  compare("histogram", text({ d:histogram(3) }), "{{1,4,7,10},{3,3,4}}")
-  compare("histogram by edges", text({ d:histogram({ 2, 4, 4.5, 9 }) }), "{{2,4,4.5,9},{2,1,5}}")
-  compare("histogram of one number", text({ d:map(function() return 7 end):histogram(5) }), "{{7,7},{10}}")
+  compare.equal("histogram", text({ d:histogram(3) }), "{{1,4,7,10},{3,3,4}}")
+  compare.equal("histogram by edges", text({ d:histogram({ 2, 4, 4.5, 9 }) }), "{{2,4,4.5,9},{2,1,5}}")
+  compare.equal("histogram of one number", text({ d:map(function() return 7 end):histogram(5) }), "{{7,7},{10}}")
 end
 local none, three = mr.parallelize({}), mr.parallelize({ 3 })
-compare("without rows", text({ tostring(none:variance()), tostring(none:stdev()), tostring(none:histogram(3)) }), "{nil,nil,nil}")
-compare("edges without rows", text({ none:histogram({ 1, 2 }) }), "{{1,2},{0}}")
-compare("one row", text({ three:variance(), three:stdev(), tostring(three:stdev({ sample = true })) }), "{0,0,nil}")
+compare.equal("without rows", text({ tostring(none:variance()), tostring(none:stdev()), tostring(none:histogram(3)) }), "{nil,nil,nil}")
+compare.equal("edges without rows", text({ none:histogram({ 1, 2 }) }), "{{1,2},{0}}")
+compare.equal("one row", text({ three:variance(), three:stdev(), tostring(three:stdev({ sample = true })) }), "{0,0,nil}")
 
 -- ---- whole rows ----
 
@@ -145,13 +127,13 @@ local function stages(dataset) return select(2, dataset:explained():gsub("stage 
 local sums = a:reduce_by_key(mr.sum, { partitions = 4 })
 local again = sums:filter(function(_, v) return v > 5 end):join(sums:map_values(function(v) return -v end), { partitions = 4 })
 rows("a join of what is spread by key", again, "{0,{9,-9}} {2,{7,-7}}")
-compare("no second shuffle", select(2, again:explained():gsub("by buckets", "")), 1)
-compare("another number of partitions", select(2, sums:join(sums, { partitions = 5 }):explained():gsub("by buckets", "")), 3)
+compare.equal("no second shuffle", select(2, again:explained():gsub("by buckets", "")), 1)
+compare.equal("another number of partitions", select(2, sums:join(sums, { partitions = 5 }):explained():gsub("by buckets", "")), 3)
 rows("reduce_by_key of what is spread by key", a:group_by_key():flatmap_values(function(v) return v end):reduce_by_key(mr.sum),
   "{0,9} {1,5} {2,7}")
 rows("aggregate_by_key of what is spread by key", a:partition_by(3):aggregate_by_key(0, function(n) return n + 1 end, mr.sum),
   "{0,2} {1,2} {2,2}")
-compare("a diamond", stages(twice:union(twice)), 2)
+compare.equal("a diamond", stages(twice:union(twice)), 2)
 
 local calls = mr.accumulator(0)
 local counted = mr.range(1, 10):map(function(x)
@@ -159,7 +141,7 @@ local counted = mr.range(1, 10):map(function(x)
   return x
 end)
 counted:union(counted):zip(counted:union(counted)):count()
-compare("a shared dataset is made once", calls:value(), 10)
+compare.equal("a shared dataset is made once", calls:value(), 10)
 
 -- ---- errors ----
 
@@ -199,4 +181,4 @@ fails("no dataset", "bad argument 'other' to mapreduce.join: expected a dataset,
 fails("nothing", "bad argument 'other' to mapreduce.join: expected a dataset, got nil", function() a:join() end)
 fails("a wrong option", "unknown option 'ascending' to mapreduce.sort", function() a:sort({ ascending = true }) end)
 
-assert(failures == 0, failures .. " are wrong")
+compare.finish()
