@@ -75,9 +75,11 @@ void Overlay::lose_process(ProcessId process, double now) {
   // The process will send nothing more: it is no way to other rings.
   std::erase_if(remembered_, [&](const Peer& peer) { return peer.process == process; });
   std::erase_if(checks_, [&](const Check& check) { return check.peer.process == process; });
-  // A node without further contacts is the first of its overlay.
-  if (near_.alone() && !watch_.awaits_contact()) joined_ = true;
+  end_waiting_alone();
 }
+
+/// A node without further contacts is the first of its overlay.
+void Overlay::end_waiting_alone() { joined_ = joined_ || (near_.alone() && !watch_.awaits_contact()); }
 
 void Overlay::find(RingId key, double now, Finder::OnLocated done) {
   calls_.set_now(now);
@@ -292,7 +294,12 @@ Status Overlay::take(const Frame& frame, const PeerProbe& probe) {
 }
 
 Status Overlay::take(const Frame& frame, const Envelope& envelope) {
-  frame.kind == overlay_kind::leaving ? watch_.forgo(envelope.from) : tree_.on_detach(envelope.from);
+  if (frame.kind == overlay_kind::detach) {
+    tree_.on_detach(envelope.from);
+  } else {
+    watch_.forgo(envelope.from);
+    end_waiting_alone();
+  }
   return {};
 }
 

@@ -89,6 +89,7 @@ class Overlay : private NonCopyable {
     double wait;
   };
 
+  void end_waiting_alone();
   void mark_live(const Peer& from);
   void remember(const Peer& peer);
   void merge_lists(const Peer& of, const NeighbourLists& lists);

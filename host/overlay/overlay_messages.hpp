@@ -4,7 +4,7 @@
 //
 //   find     Find       which peer owns the key?         found        Found
 //   probe    PeerProbe  I am live, with my neighbours    probe_reply  PeerProbe, also unsolicited
-//   leaving  Envelope   I leave; no reply
+//   leaving  Envelope   I leave, or I have left: the reply to a probe; no reply
 //   suspect  Suspect    this peer does not reply to me; no reply
 //
 // The aggregation tree, where a report may have no reply until the next heartbeat:

@@ -87,7 +87,9 @@ void RingWatch::doubt(const std::vector<Peer>& peers) {
 
 void RingWatch::forgo(const Peer& peer) {
   lose(peer, false);
-  lost_.at(peer.node).next = kForever;
+  Lost& lost = lost_.at(peer.node);
+  lost.next = kForever;
+  lost.contact = false;
 }
 
 void RingWatch::lose_process(ProcessId process) {

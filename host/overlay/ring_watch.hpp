@@ -40,7 +40,7 @@ class RingWatch : private NonCopyable {
   void suspect(const Peer& neighbour);
   /// Checks one of these peers, which others may know to have failed; four times a second at most.
   void doubt(const std::vector<Peer>& peers);
-  /// The peer leaves for good.
+  /// The peer leaves, or has left: does not wait for a reply of it. It may return by a message of its own.
   void forgo(const Peer& peer);
   /// The process has failed: its nodes are lost, and its contacts will never reply.
   void lose_process(ProcessId process);

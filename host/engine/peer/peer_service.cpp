@@ -50,9 +50,9 @@ void PeerService::post(std::function<void()> call, bool soon) {
 
 void PeerService::enter(NodeId node, uint64_t seed, uint32_t replicas, std::shared_ptr<NodeStats> stats) {
   courier_.outlive_coordinator();
-  courier_.report_participation(node, true);
   post([this, node, seed, replicas, stats = std::move(stats)] {
     if (peers_.contains(node)) return;
+    courier_.report_participation(node, true);  // not before: other leaving nodes would wait for this node
     auto& peer = peers_[node];
     const double now = courier_.clock().now();
     peer = std::make_unique<PeerNode>(Overlay::Contact{node, courier_.process()}, seed, replicas, now, stats);
@@ -183,6 +183,7 @@ void PeerService::take(Frame&& frame, double now) {
     early_.push_back({envelope->to, now + kEarly, std::move(frame)});
     return;
   }
+  if (at->second->leaves_at < kForever && frame.kind == overlay_kind::probe) return reply_departed(frame, *envelope);
   at->second->due = 0;
   NodeStats::Traffic& traffic = at->second->stats->courier;
   traffic.frames_received.add(1);
@@ -193,15 +194,19 @@ void PeerService::take(Frame&& frame, double now) {
   if (!taken.ok()) courier_.distrust(from, kind, taken.error());
 }
 
-/// Replies to a request for a departed worker of this process, so that the sender does not treat it as unresponsive.
+/// Replies to a request for a departed worker of this process, so that the sender does not wait for the worker, and
+/// does not treat it as unresponsive.
 void PeerService::reply_departed(const Frame& request, const Envelope& envelope) {
   static constexpr std::array kRequests = {peer_kind::query, peer_kind::claim, peer_kind::adopt, peer_kind::settle,
                                            peer_kind::renew, peer_kind::sums,  peer_kind::copy,  peer_kind::write};
   const bool is_key_request = request.kind == peer_kind::request || request.kind == peer_kind::probe;
-  if (!is_key_request && std::find(kRequests.begin(), kRequests.end(), request.kind) == kRequests.end()) return;
+  const bool is_probe = request.kind == overlay_kind::probe;
+  if (!is_key_request && !is_probe && std::find(kRequests.begin(), kRequests.end(), request.kind) == kRequests.end())
+    return;
   const Envelope back{{0, envelope.to, courier_.process()}, envelope.from.node};
   const Address to = courier_address(envelope.from.process);
-  Frame reply = is_key_request
+  Frame reply = is_probe ? message_frame(overlay_kind::leaving, to, 0, back)
+                : is_key_request
                     ? message_frame(peer_kind::reply, to, request.tag, KeyReply{back, KeyReply::State::moved, {}})
                     : message_frame(peer_kind::departed, to, request.tag, back);
   reply.src = courier_.address();
@@ -278,11 +283,16 @@ void PeerService::take_local(double now) {
   }
 }
 
-/// Whether another worker may still take over keys of this node.
+/// Whether another worker may still take over keys of this node. The table has departures on other hosts.
 bool PeerService::others_remain(NodeId node) const {
+  const auto departs = [this](const Member& member) {
+    if (member.process != courier_.process() || !entered_.contains(member.id)) return false;
+    const auto at = peers_.find(member.id);
+    return at == peers_.end() || at->second->leaves_at < kForever;
+  };
   const MembershipPtr table = courier_.newest_membership();
   return std::any_of(table->workers().begin(), table->workers().end(),
-                     [node](const Member& member) { return member.votes && member.id != node; });
+                     [&](const Member& member) { return member.votes && member.id != node && !departs(member); });
 }
 
 /// Ticks the peer; returns false when it has departed.

@@ -1,7 +1,7 @@
 -- Workers as peers. peers.lua [leave|back]: with "leave" rank 0 leaves, and the others notice; with "back" all other
--- workers leave and become peers again at once.
+-- workers leave and become peers again at once; with "all" each worker leaves before the next run.
 -- case: at: threads:{1,2,3,5,8}
--- case: {leave,back} at: threads isolate hosts
+-- case: {leave,back,all} at: threads isolate hosts
 -- The last peer leaves at once, with its keys, and wrong calls name the argument:
 -- case: last at: threads:1
 local actor = require "actor"
@@ -77,6 +77,18 @@ if actor.args[1] == "back" then
     end
   end
   expect.same(worst(lost), 0)
+end
+if actor.args[1] == "all" then
+  peer.leave()
+  co.barrier()
+  if actor.rank == 0 then expect.same(peer.get("of before"), nil) end -- alone
+  local summary = peer.run {
+    schedule_local = function() return {} end,
+    push = function(ctx) return { { ctx.id, ctx.step } } end,
+    barrier = "bsp",
+    stop = function(ctx) return ctx.step >= 5 end,
+  }
+  expect.same(summary.steps, 5)
 end
 if actor.args[1] == "last" then
   local began = actor.now()
