@@ -97,8 +97,6 @@ class NothingCompiled : private NonCopyable {
   bool collected_;
 };
 
-int give_back(lua_State* L) { return lua_gettop(L); }
-
 /// (chunk, restarts, restarting): starts the chunk in the engines; with `restarting` the engines first restart.
 int begin_chunk(lua_State* L) {
   if (lua_toboolean(L, 3) != 0) {
@@ -110,16 +108,6 @@ int begin_chunk(lua_State* L) {
   lua_pushvalue(L, 1);
   lua_pushvalue(L, 2);
   lua_call(L, 2, 0);
-  return 0;
-}
-
-/// (chunk, script): gives a chunk the library's modules beside the variables of the script, a coroutine or nil.
-int give_environment(lua_State* L) {
-  require_module(L, "actor.console.names");
-  lua_getfield(L, -1, "environment");
-  lua_pushvalue(L, 2);
-  lua_call(L, 1, 1);
-  lua_setfenv(L, 1);
   return 0;
 }
 
@@ -163,41 +151,25 @@ void ConsoleRunner::run_chunks() {
   while (const ConsoleChunkPtr chunk = chunks_.begin(node_.chunk_queue())) (void)run(*chunk, threads_.alone);
 }
 
-/// Loads the chunk as an expression, to show its values, or else as statements; pushes its arguments.
+/// Loads the chunk and pushes its arguments.
 Status ConsoleRunner::load(const ConsoleChunk& chunk, lua_State* on) {
+  lua_State* const script = vm_.state();
+  if (lua_checkstack(script, 1) == 0) return Error{Code::full, "the script's stack is full"};
+  lua_pushcfunction(on, guarded<load_chunk>);
+  push(on, std::string_view(chunk.source));
+  push(on, std::string_view(chunk.request.name));
+  if (chunk.request.together) {
+    lua_pushnil(on);
+  } else {
+    lua_pushthread(script);
+    lua_xmove(script, on, 1);
+  }
+  AH_TRY(vm_.call(on, 3, 1));
   if (const auto call = program_call_of(chunk.request.mode)) {
-    lua_pushcfunction(on, guarded<load_call>);
-    push(on, std::string_view(chunk.source));
-    push(on, std::string_view(chunk.request.name));
-    AH_TRY(vm_.call(on, 2, 1));
     lua_pushcfunction(on, guarded<push_call_arguments>);
     lua_pushinteger(on, *call);
     return vm_.call(on, 1, LUA_MULTRET);
   }
-  const char* name = chunk.request.name.c_str();
-  const auto loads = [&](const std::string& text) {
-    lua_settop(on, 0);
-    return luaL_loadbufferx(on, text.data(), text.size(), name, "t") == 0;
-  };
-  // Not `return f()`: a tail call has no line. The values pass through a function that returns them.
-  const bool expression = loads("return " + chunk.source) && loads("return (...)(" + chunk.source + "\n)");
-  if (!expression && !loads(chunk.source)) {
-    const std::string error = lua_tostring(on, -1);
-    lua_settop(on, 0);
-    return Error{Code::script, error};
-  }
-  lua_pushcfunction(on, give_environment);
-  lua_pushvalue(on, 1);
-  if (chunk.request.together) {
-    lua_pushnil(on);
-  } else {
-    lua_State* const script = vm_.state();
-    if (lua_checkstack(script, 1) == 0) return Error{Code::full, "the script's stack is full"};
-    lua_pushthread(script);
-    lua_xmove(script, on, 1);
-  }
-  AH_TRY(vm_.call(on, 2, 0));
-  if (expression) lua_pushcfunction(on, give_back);
   for (const std::string& argument : chunk.request.arguments) lua_pushlstring(on, argument.data(), argument.size());
   return {};
 }
@@ -334,11 +306,30 @@ Status ConsoleRunner::agree(const ConsoleRequest& request, lua_State* on) {
   return vm_.call(on, 3, 0);
 }
 
-void push_chunk_environment(lua_State* L) {
+int load_chunk(lua_State* L) {
+  const std::string source(check_text(L, 1, "source", "load_chunk"));
+  const std::string name(check_text(L, 2, "name", "load_chunk"));
+  const auto loads = [&](const std::string& text) {
+    lua_settop(L, 3);
+    return luaL_loadbufferx(L, text.data(), text.size(), name.c_str(), "t") == 0;
+  };
+  // Not `return f()`: a tail call has no line. So the values pass through a function that returns them. The chunk does
+  // not contain the function's name.
+  std::string give = "give";
+  while (source.find(give) != std::string::npos) give += '_';
+  const bool expression = loads("return " + source) && loads("local " + give + " = ... return function(...) return " +
+                                                             give + "(" + source + "\n) end");
+  if (!expression && !loads(source)) return lua_error(L);
   require_module(L, "actor.console.names");
   lua_getfield(L, -1, "environment");
-  lua_call(L, 0, 1);
-  lua_remove(L, -2);
+  lua_pushvalue(L, 3);
+  lua_call(L, 1, 1);
+  lua_setfenv(L, 4);
+  lua_settop(L, 4);
+  if (!expression) return 1;
+  lua_pushcfunction(L, [](lua_State* of) { return lua_gettop(of); });
+  lua_call(L, 1, 1);
+  return 1;
 }
 
 void refuse_alone(lua_State* L, const char* call, const char* name) {

@@ -50,8 +50,10 @@ class ConsoleRunner final : public ChunkRunner {
   bool over_ = false;
 };
 
-/// Pushes the environment of a chunk: the library's modules beside the script's globals.
-void push_chunk_environment(lua_State* L);
+/// (source, name, script) -> function. Loads a chunk as an expression, so that it returns its values, or else as
+/// statements. The chunk sees the library's modules beside the variables of the script, a coroutine; beside the globals
+/// without a script. A lua_CFunction for guarded<>; raises an error that the source has.
+int load_chunk(lua_State* L);
 
 /// For calls that need other nodes: raises an error that names the function, `call` + `name`, if a chunk that runs only
 /// on this node calls it.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bindings/modules/engine/node_modules.hpp"
+#include "bindings/modules/tool/console_runner.hpp"
 #include "bindings/modules/tool/program_values.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
@@ -42,7 +43,7 @@ int push_call(lua_State* L) {
   const auto& call = *static_cast<const ProgramCall*>(lua_touserdata(L, 1));
   lua_settop(L, 0);
   luaL_checkstack(L, static_cast<int>(call.arguments.size()) + 3, "too many arguments");
-  lua_pushcfunction(L, guarded<load_call>);
+  lua_pushcfunction(L, guarded<load_chunk>);
   push(L, std::string_view(call.source));
   push(L, std::string_view(call.name));
   lua_call(L, 2, 1);

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "bindings/modules/array/lua_tensor.hpp"
-#include "bindings/modules/tool/console_runner.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"
@@ -168,26 +167,6 @@ Result<std::vector<ProgramValue>> program_values_at(lua_State* L, int first) {
 void push_program_value(lua_State* L, const ProgramValue& value) {
   luaL_checkstack(L, kStackPerValue, "a value that is nested too deeply");
   std::visit(PushValue{L}, value.value);
-}
-
-int load_call(lua_State* L) {
-  const std::string source(check_text(L, 1, "source", "load_call"));
-  const std::string name(check_text(L, 2, "name", "load_call"));
-  const auto loads = [&](const std::string& text) {
-    return luaL_loadbufferx(L, text.data(), text.size(), name.c_str(), "t") == 0;
-  };
-  // Not `return f()`: a tail call has no line. So the values pass through a function that returns them.
-  const bool expression = loads("local give = ... return function(...) return give(" + source + "\n) end");
-  if (!expression) {
-    lua_pop(L, 1);
-    if (!loads(source)) return lua_error(L);
-  }
-  push_chunk_environment(L);
-  lua_setfenv(L, -2);
-  if (!expression) return 1;
-  lua_pushcfunction(L, [](lua_State* of) { return lua_gettop(of); });
-  lua_call(L, 1, 1);
-  return 1;
 }
 
 int push_call_arguments(lua_State* L) {

@@ -17,9 +17,6 @@ Result<std::vector<ProgramValue>> program_values_at(lua_State* L, int first);
 /// Pushes a value; a tensor shares its bytes. Raises a Lua error if memory runs out.
 void push_program_value(lua_State* L, const ProgramValue& value);
 
-/// (source, name) -> the function of a chunk, an expression or statements; a lua_CFunction. Raises if it does not
-/// parse.
-int load_call(lua_State* L);
 /// (number) -> the arguments of the call with this number; a lua_CFunction.
 int push_call_arguments(lua_State* L);
 /// (number, ...) gives the call the values of this node; a lua_CFunction. Raises for a value that a program cannot

@@ -180,6 +180,14 @@ static void errors_have_their_lines(void) {
   CHECK(finish(call) == AH_SCRIPT);
   CHECK(strstr(ah_error(), "test:1:") != NULL);
   ah_call_free(call);
+  call = call_with(host, "1), (2", NULL, 0);
+  CHECK(finish(call) == AH_SCRIPT);
+  CHECK(strstr(ah_error(), "test:1:") != NULL);
+  ah_call_free(call);
+  call = call_with(host, "give", NULL, 0); /* no name that the library uses to load a chunk */
+  CHECK(finish(call) == AH_SCRIPT);
+  CHECK(strstr(ah_error(), "undefined global 'give'") != NULL);
+  ah_call_free(call);
   call = call_with(host, "return {1, {f = print}}", NULL, 0);
   CHECK(finish(call) == AH_SCRIPT);
   CHECK(strstr(ah_error(), "value[2].f is a function") != NULL);
