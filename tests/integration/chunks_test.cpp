@@ -46,6 +46,19 @@ TEST_CASE("a chunk reads and changes a script that waits in an all-reduce, and i
   }
 }
 
+TEST_CASE("a function that a chunk has defined sees no local variables of the script after the chunk") {
+  const JobFolder folder;
+  Process run = folder.start({"-n", "1", "jobs/chunks.lua", "functions"});
+  Observer observer(folder);
+  INFO(run.describe());
+  CHECK(observer.run("function read() return name end function write(to) name = to end return read()", {0})
+            .text("rank 0") == "functions");
+  CHECK(observer.run("select('#', ...)", {0}).text("rank 0") == "0");
+  CHECK(observer.run("going = false", {0}).ok);
+  CHECK(run.wait(20) == 0);
+  CHECK_THAT(run.out(), Contains("undefined global 'name'") && Contains("wrote\ttrue\tnew"));
+}
+
 TEST_CASE("observers of a parameter server read values, swap the barrier, pause, print without end and leave") {
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "jobs/chunks.lua", "param"});

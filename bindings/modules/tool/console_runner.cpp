@@ -111,6 +111,14 @@ int begin_chunk(lua_State* L) {
   return 0;
 }
 
+/// Ends the view of the script's local variables: functions that the chunk has defined see only globals from now on.
+int forget_script(lua_State* L) {
+  require_module(L, "actor.console.names");
+  lua_getfield(L, -1, "environment");
+  lua_call(L, 0, 0);
+  return 0;
+}
+
 /// The number of the program's call in a request's mode, "program:7"; no value for a chunk of an observer.
 std::optional<lua_Integer> program_call_of(const std::string& mode) {
   if (!mode.starts_with(kProgramMode)) return std::nullopt;
@@ -242,6 +250,10 @@ bool ConsoleRunner::run(const ConsoleChunk& chunk, lua_State* on) {
     std::set<std::string> left = modules_in_loading(on);
     std::erase_if(left, [&](const std::string& name) { return loading.contains(name); });
     forget_modules(on, left);
+  }
+  if (!together) {
+    const Vm::NoCut whole(vm_);
+    if (lua_cpcall(on, forget_script, nullptr) != 0) lua_pop(on, 1);
   }
   context_.fail = fail;
   (void)vm_.redirect(std::move(before));

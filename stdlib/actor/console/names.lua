@@ -1,6 +1,7 @@
 --- The names that a chunk at a prompt sees: the local variables of the script's main chunk that are visible where the
 --- script calls the library, then its globals, then `actor` and its modules (`param`, `tensor`, `barrier`, ...), which
---- a script must `require`. An assignment changes such a local variable if there is one, and otherwise a global.
+--- a script must `require`. An assignment changes such a local variable if there is one, and otherwise a global. The
+--- local variables are visible until the chunk ends. After that, a function of the chunk sees only globals.
 local check = require("actor.check")
 local core = require("actor.c.core")
 
@@ -64,7 +65,8 @@ local environment
 
 local function read(globals, name) return globals[name] end
 
----Returns the table of these names, for `setfenv`. Each Lua state has one.
+---Returns the table of these names, for `setfenv`. Each Lua state has one. At the end of the chunk the host calls this
+---function without a script, because the indices of local variables are no longer valid.
 ---@param interrupted? thread the script that the chunk interrupts
 ---@return table
 function M.environment(interrupted)

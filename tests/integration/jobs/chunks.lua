@@ -20,6 +20,13 @@ function jobs.compiled()
   if actor.rank == 0 then print("compiles", (jit.status())) end
 end
 
+-- Waits until a chunk clears `going`; then calls the functions that a chunk has defined.
+function jobs.functions()
+  while going do actor.sleep(0.01) end
+  print("read", select(2, pcall(read)))
+  print("wrote", pcall(write, "new"), rawget(_G, "name"))
+end
+
 -- Waits in an all-reduce for the last rank, which sleeps until a chunk clears `going`.
 function jobs.allreduce()
   if actor.rank == actor.size - 1 then
@@ -64,3 +71,4 @@ end
 
 local name = ...
 jobs[name](select(2, ...))
+if name ~= ... then error("the local variable 'name' has changed") end
