@@ -265,15 +265,35 @@ static void functions_of_the_program(void) {
   ah_host_free(host);
 }
 
-static void jobs_end_with_their_exit_codes(void) {
-  char path[] = "/tmp/actorhost_c_XXXXXX";
+/* Starts a job with this script, which is written to a new file at `path`. */
+static ah_host* job(const char* source, char* path) {
+  strcpy(path, "/tmp/actorhost_c_XXXXXX");
   const int file = mkstemp(path);
-  const char source[] = "error('on purpose')\n";
-  CHECK(file >= 0 && write(file, source, sizeof source - 1) == (ssize_t)(sizeof source - 1));
+  CHECK(file >= 0 && write(file, source, strlen(source)) == (ssize_t)strlen(source));
   close(file);
   char flags[128];
   snprintf(flags, sizeof flags, "--log-level error -n 2 %s", path);
-  ah_host* host = start(AH_JOB, flags);
+  return start(AH_JOB, flags);
+}
+
+static void a_busy_node_is_abandoned(void) {
+  char path[64];
+  ah_host* host =
+      job("local actor = require('actor') local bar = actor.progress.new { total = 2, label = 'busy' } bar:update(1)\n"
+          "while true do end\n",
+          path);
+  const double end = now() + kMost;
+  while (strstr(ah_host_progress(host), "busy") == NULL)
+    CHECK(ah_host_poll(host, 0.02, NULL) == AH_PENDING && now() < end);
+  unlink(path);
+  const double begun = now();
+  ah_host_free(host);
+  CHECK(now() - begun < 4);
+}
+
+static void jobs_end_with_their_exit_codes(void) {
+  char path[64];
+  ah_host* host = job("error('on purpose')\n", path);
   int code = 0;
   CHECK(ah_host_poll(host, kMost, &code) == AH_FAILED && code == 1);
   CHECK(strstr(ah_error(), "on purpose") != NULL);
@@ -357,6 +377,7 @@ int main(int argc, char** argv) {
       {"progress is a line", progress_is_a_line},
       {"functions of the program", functions_of_the_program},
       {"jobs end with their exit codes", jobs_end_with_their_exit_codes},
+      {"a busy node is abandoned", a_busy_node_is_abandoned},
       {"a host ends its calls", a_host_ends_its_calls},
       {"a fork is refused", a_fork_is_refused},
       {"wrong calls are refused", wrong_calls},
