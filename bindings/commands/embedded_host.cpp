@@ -52,6 +52,11 @@ std::optional<int> EmbeddedHost::read_line(ParsedCommand& command) {
                 ": a program is one worker; start another program for another");
     return 2;
   }
+  if (config_.work == Work::console && flags.nnodes.value_or("1") != "1") {
+    add_message("actorhost: --nnodes " + *flags.nnodes +
+                ": a console's nodes are all on this host, because arguments and results stay in this process");
+    return 2;
+  }
   if (config_.work == Work::worker) flags.nproc_per_node = "1";
   if (config_.work == Work::console && !flags.nnodes) flags.nnodes = "1";  // also within a launcher's job
   return std::nullopt;

@@ -125,7 +125,7 @@ typedef void (*ah_function)(void* data, ah_frame* frame, ah_value* arguments, si
 
 typedef enum ah_work {
   AH_JOB = 0,     /* the nodes run the script that the flags name */
-  AH_CONSOLE = 1, /* the nodes wait for the chunks of ah_call_new; the flags name no script */
+  AH_CONSOLE = 1, /* the nodes, all on this host, wait for the chunks of ah_call_new; the flags name no script */
   AH_WORKER = 2   /* the host has one worker. Where its script calls `push`, it runs the program's calls instead, until
                      one of them calls require("actor").program.finish() */
 } ah_work;

@@ -329,6 +329,19 @@ static void a_host_ends_its_calls(void) {
   ah_host_free(host);
 }
 
+static void consoles_are_on_one_host(void) {
+  ah_host* host = console("-n 1 --nnodes 2");
+  int code = 0;
+  CHECK(ah_host_poll(host, kMost, &code) == AH_FAILED && code == 2);
+  CHECK(strstr(ah_error(), "--nnodes 2: a console's nodes are all on this host") != NULL);
+  ah_host_free(host);
+  host = console("-n 1 --nnodes 1");
+  ah_call* call = call_with(host, "return 1", NULL, 0);
+  CHECK(finish(call) == AH_OK);
+  ah_call_free(call);
+  ah_host_free(host);
+}
+
 static void a_fork_is_refused(void) {
   ah_host* host = console("-n 1");
   ah_call* call = call_with(host, "return 1", NULL, 0);
@@ -379,6 +392,7 @@ int main(int argc, char** argv) {
       {"jobs end with their exit codes", jobs_end_with_their_exit_codes},
       {"a busy node is abandoned", a_busy_node_is_abandoned},
       {"a host ends its calls", a_host_ends_its_calls},
+      {"a console is on one host", consoles_are_on_one_host},
       {"a fork is refused", a_fork_is_refused},
       {"wrong calls are refused", wrong_calls},
   };
