@@ -30,17 +30,17 @@ struct ah_frame {
 
 struct ah_host {
   EmbeddedHost::Config config;
-  std::unique_ptr<EmbeddedHost> host;  // set by ah_host_start
+  std::shared_ptr<EmbeddedHost> host;  // set by ah_host_start; shared with its calls, which may be freed later
   std::thread thread;
   pid_t process = 0;
   std::mutex mutex;
   actorhost::WaitPoint changed;
   std::optional<int> code;
-  std::string progress;
 };
 
 struct ah_call {
-  ah_host* host;
+  std::shared_ptr<EmbeddedHost> host;
+  pid_t process = 0;  // that has started the host
   ProgramCallPtr call;
   bool ended = false;
   std::string output;
@@ -97,15 +97,19 @@ ah_status status_of(const actorhost::Status& status) {
   }
 }
 
-/// AH_OK if this process has started the host.
+/// AH_OK in the process that has started the host.
+ah_status check_process(pid_t process) {
+  if (process == getpid()) return AH_OK;
+  return failed(AH_FORKED,
+                "this process is a fork of process " + std::to_string(process) +
+                    ", which started the host; threads do not survive a fork, so start actorhost after the fork, or "
+                    "start the process afresh (\"spawn\")");
+}
+
 ah_status check_started(const ah_host* host) {
   if (host == nullptr) return failed(AH_BAD_ARGUMENT, "the host is null");
   if (host->host == nullptr) return failed(AH_BAD_ARGUMENT, "the host has not been started; call ah_host_start");
-  if (host->process == getpid()) return AH_OK;
-  return failed(AH_FORKED,
-                "this process is a fork of process " + std::to_string(host->process) +
-                    ", which started the host; threads do not survive a fork, so start actorhost after the fork, or "
-                    "start the process afresh (\"spawn\")");
+  return check_process(host->process);
 }
 
 actorhost::ProgramFunction adapted(ah_function function, void* data) {
@@ -188,7 +192,7 @@ ah_status ah_host_start(ah_host* host, ah_work work, const char* const* flags, s
       host->config.line.emplace_back(flags[i]);
     }
     host->config.prints_messages = false;
-    host->host = std::make_unique<EmbeddedHost>(host->config);
+    host->host = std::make_shared<EmbeddedHost>(host->config);
     host->process = getpid();
     const SignalsBlocked blocked;
     try {
@@ -219,9 +223,10 @@ ah_status ah_host_poll(ah_host* host, double seconds, int* exit_code) {
 
 const char* ah_host_progress(ah_host* host) {
   return protect<const char*>("", "", [&]() -> const char* {
-    if (check_started(host) != AH_OK) return "";
-    host->progress = host->host->progress();
-    return host->progress.c_str();
+    thread_local std::string progress;
+    progress.clear();
+    if (check_started(host) == AH_OK) progress = host->host->progress();
+    return progress.c_str();
   });
 }
 
@@ -253,7 +258,8 @@ ah_call* ah_call_new(ah_host* host, const char* source, const char* name, const 
     if (source == nullptr) return failed(AH_BAD_ARGUMENT, "the source is null"), nullptr;
     if (!values) return failed(AH_BAD_ARGUMENT, values.error().message), nullptr;
     auto call = std::make_unique<ah_call>();
-    call->host = host;
+    call->host = host->host;
+    call->process = host->process;
     call->call = host->host->call(source, name == nullptr ? "=chunk" : name, std::move(*values));
     return call.release();
   });
@@ -262,8 +268,8 @@ ah_call* ah_call_new(ah_host* host, const char* source, const char* name, const 
 ah_status ah_call_wait(ah_call* call, double seconds) {
   return protect_status([&] {
     if (call == nullptr) return failed(AH_BAD_ARGUMENT, "the call is null");
-    if (const ah_status wrong = check_started(call->host); wrong != AH_OK) return wrong;
-    if (!call->host->host->wait(call->call, seconds)) return AH_PENDING;
+    if (const ah_status wrong = check_process(call->process); wrong != AH_OK) return wrong;
+    if (!call->host->wait(call->call, seconds)) return AH_PENDING;
     call->ended = true;
     return status_of(call->call->result());
   });
@@ -294,8 +300,8 @@ ah_value* ah_call_values(ah_call* call, uint32_t rank, size_t* count) {
 ah_status ah_call_interrupt(ah_call* call) {
   return protect_status([&] {
     if (call == nullptr) return failed(AH_BAD_ARGUMENT, "the call is null");
-    if (const ah_status wrong = check_started(call->host); wrong != AH_OK) return wrong;
-    return status_of(call->host->host->interrupt(call->call));
+    if (const ah_status wrong = check_process(call->process); wrong != AH_OK) return wrong;
+    return status_of(call->host->interrupt(call->call));
   });
 }
 
@@ -303,7 +309,7 @@ void ah_call_free(ah_call* call) {
   if (call == nullptr) return;
   protect_status([&] {
     const std::unique_ptr<ah_call> owned(call);
-    if (!owned->ended && check_started(owned->host) == AH_OK) (void)owned->host->host->interrupt(owned->call);
+    if (!owned->ended && check_process(owned->process) == AH_OK) (void)owned->host->interrupt(owned->call);
     return AH_OK;
   });
 }

@@ -213,6 +213,7 @@ void EmbeddedHost::interrupt_chunk(uint64_t chunk) {
 }
 
 Status EmbeddedHost::interrupt(const ProgramCallPtr& call) {
+  if (call->wait(0)) return {};
   if (config_.work == Work::worker) {
     if (program_->withdraw(call)) call->end(Error{Code::interrupted, "interrupted"});
     if (call->wait(0)) return {};

@@ -2,8 +2,9 @@
  *
  * A program starts a host: a job (as the command `actorhost` does), a console, which runs chunks of Lua on all its
  * nodes, or a worker, a node of a run with steps that the program does itself. All texts are UTF-8 or any bytes. No
- * function ends the process, and no C++ exception leaves one. Functions are thread-safe; each waits at most for the
- * time that its arguments give, unless its comment names another wait.
+ * function ends the process, and no C++ exception leaves one. Functions are thread-safe, but only one thread at a time
+ * may use a call, except to interrupt it. Each function waits at most for the time that its arguments give, unless its
+ * comment names another wait.
  *
  *   const char* flags[] = {"-n", "2"};
  *   ah_host* host = ah_host_new();
@@ -142,12 +143,13 @@ AH_API ah_status ah_host_start(ah_host* host, ah_work work, const char* const* f
  * AH_INTERRUPTED or AH_FAILED: it has ended with another `exit_code` (listed in the README), and ah_error is the
  * reason. `exit_code` may be null. */
 AH_API ah_status ah_host_poll(ah_host* host, double seconds, int* exit_code);
-/* The line that shows the progress of the run; "" without one. Valid until the next call for this host. */
+/* The line that shows the progress of the run; "" without one. Valid until this thread's next call of this
+ * function. */
 AH_API const char* ah_host_progress(ah_host* host);
 /* Ends the run as Ctrl-C does. On a host that has joined a run, only the host leaves. */
 AH_API ah_status ah_host_interrupt(ah_host* host);
-/* Ends the run, waits for its end (about two seconds at most), and frees the host. Free its calls before. In a fork it
- * does nothing. */
+/* Ends the run, waits for its end (about two seconds at most), and frees the host. Its calls end; they remain valid
+ * until ah_call_free. In a fork it does nothing. */
 AH_API void ah_host_free(ah_host* host);
 
 /* ---- calls into Lua ---- */

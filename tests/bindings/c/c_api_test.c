@@ -1,5 +1,6 @@
 /* The C interface (actorhost.h), used from C. Usage: test_c_api CASE; exit 0 if the case holds. */
 #include <actorhost.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,6 +238,40 @@ static void progress_is_a_line(void) {
   ah_host_free(host);
 }
 
+static volatile int further;
+
+static void tell_further(void* data, ah_frame* frame, ah_value* arguments, size_t count) {
+  (void)data, (void)arguments, (void)count;
+  const ah_value value = number(further ? 70 : 50);
+  CHECK(ah_return(frame, &value) == AH_OK);
+}
+
+static void* wait_for_further(void* data) {
+  further = 1;
+  const double end = now() + kMost;
+  while (strstr(ah_host_progress(data), " 70 %") == NULL) CHECK(now() < end);
+  return NULL;
+}
+
+static void each_thread_has_its_line_of_progress(void) {
+  ah_host* host = ah_host_new();
+  CHECK(ah_host_function(host, "percent", tell_further, NULL) == AH_OK);
+  const char* flags[] = {"-n", "1", "--log-level", "error"};
+  CHECK(ah_host_start(host, AH_CONSOLE, flags, 4) == AH_OK);
+  ah_call* call = call_with(host,
+                            "local bar = actor.progress.new { total = 100 } "
+                            "while true do bar:update(require('host').percent()) actor.sleep(0.01) end",
+                            NULL, 0);
+  const double end = now() + kMost;
+  while (strstr(ah_host_progress(host), " 50 %") == NULL) CHECK(ah_call_wait(call, 0.02) == AH_PENDING && now() < end);
+  const char* line = ah_host_progress(host);
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, wait_for_further, host) == 0 && pthread_join(thread, NULL) == 0);
+  CHECK(strstr(line, " 50 %") != NULL);
+  ah_call_free(call);
+  ah_host_free(host);
+}
+
 static void add(void* data, ah_frame* frame, ah_value* arguments, size_t count) {
   if (count != 2 || arguments[0].type != AH_NUMBER) {
     ah_raise(frame, "add takes two numbers");
@@ -329,6 +364,17 @@ static void a_host_ends_its_calls(void) {
   ah_host_free(host);
 }
 
+static void calls_outlive_their_host(void) {
+  ah_host* host = console("-n 1");
+  ah_call* call = call_with(host, "while true do actor.sleep(0.1) end", NULL, 0);
+  CHECK(ah_call_wait(call, 0.3) == AH_PENDING);
+  ah_host_free(host);
+  const ah_status status = finish(call);
+  CHECK(status == AH_ENDED || status == AH_INTERRUPTED);
+  CHECK(ah_call_interrupt(call) == AH_OK);
+  ah_call_free(call);
+}
+
 static void consoles_are_on_one_host(void) {
   ah_host* host = console("-n 1 --nnodes 2");
   int code = 0;
@@ -388,10 +434,12 @@ int main(int argc, char** argv) {
       {"errors have their lines", errors_have_their_lines},
       {"chunks can be interrupted", chunks_can_be_interrupted},
       {"progress is a line", progress_is_a_line},
+      {"each thread has its line of progress", each_thread_has_its_line_of_progress},
       {"functions of the program", functions_of_the_program},
       {"jobs end with their exit codes", jobs_end_with_their_exit_codes},
       {"a busy node is abandoned", a_busy_node_is_abandoned},
       {"a host ends its calls", a_host_ends_its_calls},
+      {"calls outlive their host", calls_outlive_their_host},
       {"a console is on one host", consoles_are_on_one_host},
       {"a fork is refused", a_fork_is_refused},
       {"wrong calls are refused", wrong_calls},
