@@ -50,6 +50,7 @@ struct ah_call {
 namespace {
 
 thread_local std::string last_error;
+thread_local std::string last_progress;  // the newest result of ah_host_progress
 
 ah_status failed(ah_status status, const std::string& why) {
   last_error = why;
@@ -223,10 +224,8 @@ ah_status ah_host_poll(ah_host* host, double seconds, int* exit_code) {
 
 const char* ah_host_progress(ah_host* host) {
   return protect<const char*>("", "", [&]() -> const char* {
-    thread_local std::string progress;
-    progress.clear();
-    if (check_started(host) == AH_OK) progress = host->host->progress();
-    return progress.c_str();
+    if (check_started(host) != AH_OK) return "";
+    return (last_progress = host->host->progress()).c_str();
   });
 }
 
