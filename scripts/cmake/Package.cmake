@@ -48,7 +48,10 @@ include actorhost.h. The libraries contain the standard library in Lua.")
 set(CPACK_DEBIAN_RUNTIME_LIBRARY_PACKAGE_NAME libactorhost1)
 set(CPACK_DEBIAN_RUNTIME_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_RUNTIME_LIBRARY_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_RUNTIME_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
+# As Debian's tools write them; CPack's own lack the trigger.
+file(WRITE ${made}/shlibs "libactorhost 1 libactorhost1 (>= ${PROJECT_VERSION})\n")
+file(WRITE ${made}/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_RUNTIME_LIBRARY_PACKAGE_CONTROL_EXTRA ${made}/shlibs ${made}/triggers)
 set(CPACK_DEBIAN_RUNTIME_LIBRARY_PACKAGE_RECOMMENDS "${CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS}")
 set(CPACK_COMPONENT_RUNTIME_LIBRARY_DESCRIPTION "host for distributed jobs in Lua (shared library)
 The library that programs in C and Python load to run jobs of actorhost, to run
