@@ -62,6 +62,7 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3, libactorhost1 (>= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS python3-numpy)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${debian}/python/postinst ${debian}/python/prerm)
 set(CPACK_COMPONENT_PYTHON_DESCRIPTION "host for distributed jobs in Lua (Python 3)
 A process in Python is a worker of a run, starts a cluster of its own, or
 simulates barrier rules. Arrays of NumPy and tensors of PyTorch are shared
