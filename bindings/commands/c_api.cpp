@@ -40,7 +40,7 @@ struct ah_host {
 
 struct ah_call {
   std::shared_ptr<EmbeddedHost> host;
-  pid_t process = 0;  // that has started the host
+  pid_t process = 0;  // of the host
   ProgramCallPtr call;
   bool ended = false;
   std::string output;
@@ -98,7 +98,7 @@ ah_status status_of(const actorhost::Status& status) {
   }
 }
 
-/// AH_OK in the process that has started the host.
+/// AH_OK in the process of the host.
 ah_status check_process(pid_t process) {
   if (process == getpid()) return AH_OK;
   return failed(AH_FORKED,
