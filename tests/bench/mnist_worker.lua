@@ -1,5 +1,5 @@
--- The run of examples/python/mnist_torch.py with workers in Lua: the same network, rule, rate, size of batches and number
--- of updates, each worker in its own process. Worker 0 rests, as there. Run the commands of that file beside it.
+-- The run of examples/python/mnist_torch.py with workers in Lua: the same network, rule, rate, size of batches and
+-- number of updates, each worker in its own process. Worker 0 rests, as there. Run the commands of that file beside it.
 --
 --     actorhost -n 5 --isolate --threads-per-node 1 tests/bench/mnist_worker.lua
 local actor = require "actor"
