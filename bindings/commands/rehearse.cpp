@@ -1,5 +1,6 @@
 #include "bindings/commands/rehearse.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +8,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -109,6 +111,30 @@ void save(const std::string& path, const std::string& text) {
   if (!file.flush()) std::fprintf(stderr, "actorhost: cannot write %s\n", path.c_str());
 }
 
+/// Warns of a host that keeps the turn for long, until the process ends. The thread allocates no memory: the addresses
+/// of the hosts' memory must not depend on it.
+void watch_turns(const rehearsal::Scheduler& scheduler) {
+  std::thread([&scheduler] {
+    constexpr int kFirst = 10;  // seconds until the first warning; each further warning takes twice as long
+    uint64_t turn = 0;
+    for (int seconds = 1, next = kFirst;; ++seconds) {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+      if (turn != scheduler.switches()) {
+        turn = scheduler.switches();
+        seconds = 0;
+        next = kFirst;
+      } else if (seconds == next) {
+        next *= 2;
+        std::fprintf(
+            stderr,
+            "actorhost: warning: host %u has run for %d s without a call that waits, so no other host runs and "
+            "no virtual time passes: it computes, has a loop without end, or waits for a file or program\n",
+            scheduler.host_in_turn(), seconds);
+      }
+    }
+  }).detach();
+}
+
 int run_host(RunOptions options, uint32_t number, uint32_t hosts, rehearsal::MemoryNetwork& network,
              const std::shared_ptr<DataCache>& data) {
   // A host that starts again joins late, which only an elastic run permits.
@@ -169,6 +195,7 @@ int rehearse(const RunOptions& options, char** arguments) {
   rehearsal::Scheduler scheduler(settings);
   rehearsal::MemoryNetwork network(scheduler, {flags.network, flags.hosts, flags.chart.empty() ? nullptr : &chart});
 
+  watch_turns(scheduler);
   rehearsal::SimulatedDisk disk(scheduler);
   const auto data = std::make_shared<DataCache>();
   const auto run = [&](uint32_t host) { return run_host(options, host, flags.hosts, network, data); };

@@ -263,7 +263,8 @@ Scheduler::Running& Scheduler::choose() {
         current_->held = true;
         continue;
       }
-      ++switches_;
+      switches_.store(switches() + 1, std::memory_order_relaxed);
+      host_in_turn_.store(current_->host, std::memory_order_relaxed);
       record('s', current_->id);
       return *current_;
     }

@@ -7,6 +7,7 @@
 //
 // The main thread makes the scheduler before it starts any task. Only tasks use it.
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <deque>
@@ -73,8 +74,10 @@ class Scheduler final : public TaskScheduler {
   void record(char kind, uint64_t number) noexcept;
   /// A hash of all events so far and their times.
   uint64_t trace() const noexcept { return trace_; }
-  /// Number of times that the turn has passed to a task.
-  uint64_t switches() const noexcept { return switches_; }
+  /// Number of times that the turn has passed to a task. Any thread may call this.
+  uint64_t switches() const noexcept { return switches_.load(std::memory_order_relaxed); }
+  /// The host of the task that has the turn; UINT32_MAX for a task of no host. Any thread may call this.
+  uint32_t host_in_turn() const noexcept { return host_in_turn_.load(std::memory_order_relaxed); }
 
  private:
   struct Running;
@@ -102,7 +105,8 @@ class Scheduler final : public TaskScheduler {
   Time time_ = kStart;
   uint64_t random_;
   uint64_t trace_ = 14695981039346656037u;
-  uint64_t switches_ = 0;
+  std::atomic<uint64_t> switches_{0};
+  std::atomic<uint32_t> host_in_turn_{UINT32_MAX};
   uint64_t deadlines_made_ = 0;
   std::vector<std::unique_ptr<Running>> tasks_;
   std::vector<Running*> runnable_;

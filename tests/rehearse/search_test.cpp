@@ -301,6 +301,22 @@ TEST_CASE("a rehearsed job reads virtual clocks, and is told once of what may va
   CHECK(run.err.find("may differ") == run.err.rfind("may differ"));
 }
 
+TEST_CASE("a rehearsed host that waits outside of the engine for ten seconds is named") {
+  Search search;
+  search.job = search.folder
+                   .write("waits.lua",
+                          "local actor = require 'actor'\n"
+                          "local ffi = require 'ffi'\n"
+                          "ffi.cdef 'int usleep(unsigned microseconds);'\n"
+                          "if actor.rank == 1 then for _ = 1, 24 do ffi.C.usleep(500000) end end\n"
+                          "actor.collective.barrier()\n")
+                   .string();
+  const Finished run = search.run({"--hosts", "2"}, {});
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.err.find("warning: host 1 has run for 10 s without a call that waits") != std::string::npos);
+}
+
 TEST_CASE("stragglers of a rehearsal compute slower") {
   Search search;
   search.job = search.folder
