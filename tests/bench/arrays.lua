@@ -56,6 +56,12 @@ local function operations(dtype)
   end
   list[#list + 1] = { "argmax of rows", function() return m:argmax(2) end }
   list[#list + 1] = { "argmax of columns", function() return m:argmax(1) end }
+  for _, kind in ipairs({ "int32", "int64", "uint8" }) do
+    local whole = (x * 50 + 100):to(kind)
+    for _, name in ipairs({ "argmax", "max", "sum" }) do
+      list[#list + 1] = { name .. " of " .. kind, function() return whole[name](whole) end }
+    end
+  end
   table.sort(list, function(a, b) return a[1] < b[1] end)
   return list
 end

@@ -66,6 +66,10 @@ operations = [
     ("norm", norm()), ("norm of rows", norm(1)), ("norm of columns", norm(0)),
     ("argmax of rows", lambda: m.argmax(axis=1)), ("argmax of columns", lambda: m.argmax(axis=0)),
 ]
+for kind in ("int32", "int64", "uint8"):
+    whole = (x * 50 + 100).astype(kind)
+    for name in ("argmax", "max", "sum"):
+        operations.append((f"{name} of {kind}", getattr(whole, name)))
 
 
 def best(f):
