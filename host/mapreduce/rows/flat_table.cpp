@@ -12,7 +12,7 @@ constexpr size_t kMostShapes = 1000;  // each shape has a function in Lua
 constexpr uint32_t kLongestKey = 64;
 
 /// The letter of a plain value in a shape, in the order of RowTag.
-char kind_of(const RowValue& value) { return "zftns"[value.tag]; }
+char kind_of(const RowValue& value) { return "zbbns"[value.tag]; }
 
 }  // namespace
 
@@ -27,7 +27,7 @@ bool FlatReader::item(int depth) {
   RowValue value;
   if (!read_plain(in_, value)) return false;
   text_ += kind_of(value);
-  return (value.kind() != RowTag::number && value.kind() != RowTag::text) || add(value);
+  return value.kind() == RowTag::nil || add(value);
 }
 
 /// Reads a list. list_items_ may still reallocate, so the value has the index of its first item until `read` ends.

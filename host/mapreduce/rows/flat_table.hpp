@@ -1,7 +1,7 @@
 #pragma once
 // Reads tables of plain values (points, records, lists) from the codec's bytes without a Lua state. The shape of a
-// table is everything except its numbers and texts. Lua generates a constructor for each shape, which the JIT compiles;
-// this reader provides the numbers and texts. Each Vm owns one reader and uses it on its thread.
+// table is everything except its numbers, texts and booleans. Lua generates a constructor for each shape, which the JIT
+// compiles; this reader provides the values. Each Vm owns one reader and uses it on its thread.
 
 #include <array>
 #include <cstdint>
@@ -34,8 +34,8 @@ class FlatReader {
   uint32_t read(std::string_view bytes, FlatTable& out);
 
   /// table = '{' items [ '|' { size ':' key-bytes item } ] '}'
-  /// item  = 'n' number | 's' text | 't' | 'f' | 'z' nil | 'l' list of numbers, texts and booleans | table
-  /// Only n, s and l have a value.
+  /// item  = 'n' number | 's' text | 'b' boolean | 'z' nil | 'l' list of numbers, texts and booleans | table
+  /// Only n, s, b and l have a value.
   std::string_view shape(uint32_t number) const { return shapes_.at(number - 1); }
 
  private:

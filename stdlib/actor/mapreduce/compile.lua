@@ -158,14 +158,14 @@ local read_by = head .. of_row .. opened .. [[
 end
 ]]
 
-local plain = head .. batched .. [[
+local plain = head .. "local get_in_iteration = parts.get_in_iteration\n" .. batched .. [[
   while not state.full do
     local n = api.next(api.streams, source)
     if n <= 0 then return n end
     for i = 0, n - 1 do
       batch.at = i
-      local a, b = get(batch.first[i]), nil
-      if batch.pair[i] ~= 0 then b = get(batch.second[i]) end
+      local a, b = get_in_iteration(batch.first[i]), nil
+      if batch.pair[i] ~= 0 then b = get_in_iteration(batch.second[i]) end
       ROW
     end
   end
@@ -308,8 +308,8 @@ end
 local function no_key() error("map_partition cannot take pairs whose key is nil", 0) end
 
 local parts = {
-  api = api, get = get, text_at = text_at, matches_of = matches_of, each = each, four = four, nothing = nothing,
-  new_matches = new_matches, no_array = values.no_array, no_table = no_table, no_key = no_key, too_many = too_many, fail = c.fail,
+  api = api, get = get, get_in_iteration = values.get_in_iteration, text_at = text_at, matches_of = matches_of,
+  each = each, four = four, nothing = nothing, new_matches = new_matches, no_array = values.no_array, no_table = no_table, no_key = no_key, too_many = too_many, fail = c.fail,
   as_pair = as_pair, as_value = values.as_value, one = values.one, length = values.length,
 }
 

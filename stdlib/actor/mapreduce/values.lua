@@ -69,18 +69,20 @@ local flat_at = flat.reader(text_at)
 
 local array = ffi.new("ah_mr_value")
 
--- The value at `v` (ah_mr_value).
-local function get(v)
-  local tag = v.tag
-  if tag == TEXT then return text_at(v.bytes, v.size) end
-  if tag == NUMBER then return v.number end
-  if tag == VALUE then return flat_at(v) or from_bytes(ffi.string(v.bytes, v.size)) end
-  if tag == NIL then return nil end
-  if tag == TUPLE then
-    if api.array_of(api.streams, v, array) ~= 0 then c.fail() end
-    return flat_at(array) or from_bytes(ffi.string(array.bytes, array.size))
+-- Returns a function that returns the value at `v` (ah_mr_value); `table_at`: see flat.reader.
+local function getter(table_at)
+  return function(v)
+    local tag = v.tag
+    if tag == TEXT then return text_at(v.bytes, v.size) end
+    if tag == NUMBER then return v.number end
+    if tag == VALUE then return table_at(v) or from_bytes(ffi.string(v.bytes, v.size)) end
+    if tag == NIL then return nil end
+    if tag == TUPLE then
+      if api.array_of(api.streams, v, array) ~= 0 then c.fail() end
+      return table_at(array) or from_bytes(ffi.string(array.bytes, array.size))
+    end
+    return tag == YES
   end
-  return tag == YES
 end
 
 -- The bytes of a row's values and its key, which must stay alive until they are copied: texts, and buffers for plain
@@ -117,7 +119,9 @@ local function set(v, x)
   end
 end
 
-M.get, M.set, M.text_at = get, set, text_at
+M.get = getter(flat.reader(text_at, true))
+M.get_in_iteration = getter(flat.reader(text_at, false)) -- for loops that use a value only in the iteration that reads it
+M.set, M.text_at = set, text_at
 
 ---Returns the result of a call of the FFI table; raises the failure's message if it is nil.
 ---@generic T

@@ -34,6 +34,36 @@ function jobs.one_stays(...)
   for i, value in ipairs(result) do assert(value == i - 1, "place " .. i .. " has " .. tostring(value)) end
 end
 
+-- A loop over rows of several shapes reads a field that some rows lack: once a text, once a number.
+-- case: rows_of_several_shapes at: threads:2
+function jobs.rows_of_several_shapes()
+  for _, present in ipairs { "a", 2 } do
+    local function row(i) return i % 50 >= 48 and { k = present, v = i } or { w = 7, v = i } end
+    local rows, amounts = mr.range(1, 20000):map(row):cache(), { a = 2, [2] = 2 }
+    assert(rows:count() == 20000)
+    local function added(of)
+      local sum = 0
+      for x in of do
+        local k = x.k
+        if k then sum = sum + amounts[k] end
+      end
+      return function()
+        local out = sum
+        sum = nil
+        return out
+      end
+    end
+    assert(rows:map_partition(added):sum() == 1600)
+    local joined = rows:key_by(function(x) return x.v end):join(rows:key_by(function(x) return x.v end))
+    local function both(_, pair) return (amounts[pair[1].k] or 0) + (amounts[pair[2].k] or 0) end
+    assert(joined:map(both):sum() == 3200)
+    local greater = rows:map(function(x) return x.v % 3, x end):reduce_by_key(function(a, b)
+      return (amounts[a.k] or 0) * 1e6 + a.v > (amounts[b.k] or 0) * 1e6 + b.v and a or b
+    end)
+    assert(greater:map(function(_, x) return x.v end):sum() == 19999 + 19998 + 19949)
+  end
+end
+
 function jobs.iterations_that_begin_with_different()
   local me = actor.rank
   local log = me == 0 and function(x) return x end or function(x) return x, me end

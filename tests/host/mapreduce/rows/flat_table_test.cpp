@@ -35,7 +35,7 @@ struct Read {
 
 }  // namespace
 
-TEST_CASE("a table's shape is all but its numbers and texts") {
+TEST_CASE("a table's shape is all but its numbers, texts and booleans") {
   Read read;
   CHECK(read.shape(array(2, number_bytes(1.5) + whole(-3))) == "{nn}");
   REQUIRE(read.table.count == 2);
@@ -45,7 +45,10 @@ TEST_CASE("a table's shape is all but its numbers and texts") {
   CHECK(read.shape(record) == "{|1:xn4:names}");
   CHECK(read.table.values[1].text() == "ab");
   CHECK(read.shape("\x08") == "{}");
-  CHECK(read.shape(array(3, std::string("\x01\x02") + std::string(1, '\0'))) == "{ftz}");
+  CHECK(read.shape(array(3, std::string("\x01\x02") + std::string(1, '\0'))) == "{bbz}");
+  REQUIRE(read.table.count == 2);
+  CHECK(read.table.values[0].number == 0);
+  CHECK(read.table.values[1].number == 1);
   CHECK(read.shape(array(2, array(1, whole(7)) + pairs(1, text("k") + "\x08"))) == "{{n}{|1:k{}}}");
   CHECK(read.shape(std::string("\x0d\x02\x01") + whole(4) + text("n") + text("")) == "{n|1:ns}");
 }
