@@ -24,10 +24,28 @@ Arbiter::Arbiter(ServiceThread& courier) : wiring_(wiring_of(courier)) {
 }
 
 void Arbiter::appeal(Appeal appeal) {
-  wiring_.post([this, appeal = std::move(appeal)] {
-    appeals_.push_back({appeal, wiring_.membership()->epoch()});
-    process_appeals();
+  wiring_.post([this, appeal = std::move(appeal)] { add(appeal, wiring_.membership()->epoch()); });
+}
+
+void Arbiter::appeal_if_decided(Appeal appeal, std::vector<NodeId> ranks) {
+  wiring_.post([this, appeal = std::move(appeal), ranks = std::move(ranks)] {
+    std::erase_if(conditional_, [this](const auto& it) { return !ledger_.open(it.first, it.second.rank); });
+    conditional_[appeal.call] = appeal;
+    Case unpromised;
+    for (const NodeId rank : ranks) query(appeal.call, unpromised, rank);
+    for (const auto& [rank, reply] : unpromised.replies) on_unpromised(appeal.call, reply.has_value());
   });
+}
+
+/// A rank has replied to a query without a promise.
+void Arbiter::on_unpromised(const CallKey& call, bool decided) {
+  if (!decided) return;
+  if (auto found = conditional_.extract(call)) add(std::move(found.mapped()), wiring_.membership()->epoch());
+}
+
+void Arbiter::add(Appeal appeal, uint64_t epoch) {
+  appeals_.push_back({std::move(appeal), epoch});
+  process_appeals();
 }
 
 std::optional<NodeId> Arbiter::lowest_of(const std::vector<NodeId>& members) const {
@@ -97,8 +115,7 @@ Status Arbiter::take(Frame& frame) {
   const ProcessId from = address_index(frame.src);
   if (frame.kind == arbiter_kind::appeal) {
     AH_LET(auto appeal, unpack<AppealFrame>(frame.meta.view()));
-    appeals_.push_back({{appeal.call, appeal.rank, std::move(appeal.members), std::move(appeal.error)}, appeal.epoch});
-    process_appeals();
+    add({appeal.call, appeal.rank, std::move(appeal.members), std::move(appeal.error)}, appeal.epoch);
     return {};
   }
   AH_LET(auto message, unpack<CaseFrame>(frame.meta.view()));
@@ -115,6 +132,7 @@ Status Arbiter::take(Frame& frame) {
     return {};
   }
   if (home_of(message.rank) != from) return {};
+  if (message.ballot == kNoBallot) return on_unpromised(message.call, message.decided.has_value()), Status();
   const auto it = cases_.find(message.call);
   if (it == cases_.end() || it->second.ballot != message.ballot) return {};
   it->second.replies[message.rank] = std::move(message.decided);

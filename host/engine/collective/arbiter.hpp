@@ -47,6 +47,9 @@ class Arbiter final : public ServiceTask {
   /// Requests a verdict for a rank. Thread-safe, does not block. The ledger receives a verdict for the rank eventually,
   /// whichever other ranks fail.
   void appeal(Appeal appeal);
+  /// Queries the processes of `ranks` without a promise, and appeals if one of these ranks has decided the call. For a
+  /// leader: the ranks that do not arrive may have ended the call under an earlier leader. Thread-safe, does not block.
+  void appeal_if_decided(Appeal appeal, std::vector<NodeId> ranks);
 
   void on_frame(Frame&& frame, double now) override;
   void on_membership(const MembershipPtr& membership, double now) override;
@@ -58,7 +61,7 @@ class Arbiter final : public ServiceTask {
     std::optional<ProcessId> sent_to{};
   };
   struct Case {
-    uint64_t ballot = 0;
+    uint64_t ballot = kNoBallot;
     std::set<NodeId> members;
     std::map<NodeId, std::optional<Verdict>> replies;
     Error error;
@@ -67,6 +70,8 @@ class Arbiter final : public ServiceTask {
   Status take(Frame& frame);
   std::optional<NodeId> lowest_of(const std::vector<NodeId>& members) const;
   ProcessId home_of(NodeId rank) const;
+  void add(Appeal appeal, uint64_t epoch);
+  void on_unpromised(const CallKey& call, bool decided);
   void process_appeals();
   bool forward(Waiting& waiting);
   void open(const Appeal& appeal);
@@ -79,6 +84,7 @@ class Arbiter final : public ServiceTask {
   CallLedger ledger_;
   std::vector<Waiting> appeals_;  // of this and other processes' ranks, until served
   std::map<CallKey, Case> cases_;
+  std::map<CallKey, Appeal> conditional_;  // of ranks of this process, until a queried rank has decided
 };
 
 }  // namespace actorhost

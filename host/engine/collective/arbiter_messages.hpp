@@ -3,7 +3,8 @@
 //
 //   appeal   AppealFrame: a rank requests a verdict; if no rank has decided, the call fails with the given error.
 //            epoch: of the membership that the rank's process knows
-//   query    CaseFrame, undecided: asks how the call has ended for the rank, which then accepts no lower ballot
+//   query    CaseFrame, undecided: asks how the call has ended for the rank, which then accepts no lower ballot;
+//            kNoBallot: without this promise
 //   reply    CaseFrame; body: the result of a successful call, where all ranks receive the same
 //   verdict  CaseFrame, decided; body as in `reply`
 

@@ -73,6 +73,10 @@ void AsyncCalls::wire(Running& running, Start& start, const Membership& membersh
   wiring.appeal = [this, key = wiring.key, self = wiring.self, members = start.group.ids](const Error& error) {
     arbiter_.appeal({key, self, members, error});
   };
+  wiring.appeal_if_decided = [this, key = wiring.key, self = wiring.self, members = start.group.ids](
+                                 const Error& error, std::vector<NodeId> ranks) {
+    arbiter_.appeal_if_decided({key, self, members, error}, std::move(ranks));
+  };
   wiring.distrust = [this, couriers = running.couriers](uint32_t from, Kind kind, const std::string& why) {
     return courier_.distrust(couriers[from], kind, {Code::bad_data, why});
   };

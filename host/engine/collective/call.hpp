@@ -62,8 +62,9 @@ class CollectiveCall : private NonCopyable {
   /// The highest CallGroup::joined of all announcements, as far as this rank knows.
   NodeId joined() const noexcept { return joined_; }
   CallResult& result() noexcept { return result_; }
-  /// Asks the leader which ranks the call waits for.
-  virtual Status query_missing() { return {}; }
+  /// On a member: asks the leader which ranks the call waits for. On the leader: asks whether these ranks have decided
+  /// the call under an earlier leader.
+  virtual Status query_missing() = 0;
   /// The ranks that the call waits for, as far as this rank knows. A member other than the leader returns the leader's
   /// last reply or, without a reply, the leader.
   virtual Missing missing() const = 0;

@@ -39,6 +39,8 @@ struct Verdict {
 };
 
 constexpr uint64_t leader_ballot(NodeId leader) noexcept { return 2 * uint64_t{leader}; }
+/// Of a query without a promise: every ballot is as high or higher.
+inline constexpr uint64_t kNoBallot = 0;
 constexpr uint64_t arbiter_ballot(NodeId lowest) noexcept { return 2 * uint64_t{lowest} + 1; }
 
 class CallLedger {

@@ -123,9 +123,8 @@ void Collectives::appeal_for_late(const CollectiveGroup& group, const Frame& fra
   arbiter_.appeal({{group.id, false, frame.tag}, late, members, error});  // in the late rank's name; may decide at once
 }
 
-void Collectives::appeal(const CollectiveGroup& group, uint32_t number, const std::vector<NodeId>& members,
-                         const Error& error) {
-  arbiter_.appeal({{group.id, false, number}, node_.index(), members, error});
+Arbiter::Appeal Collectives::appeal(const CollectiveGroup& group, const Live& live, const Error& error) const {
+  return {{group.id, false, group.calls}, node_.index(), live.group.ids, error};
 }
 
 /// The current members of the group, and this rank's place among them.
@@ -283,7 +282,7 @@ Result<CallResult> Collectives::fail_alone(CollectiveGroup& group, const Live& l
   const CallKey key{group.id, false, group.calls};
   if (live.group.processes == 1) meeting_of(group, live).cancel_for_frames(live.group.me, group.calls);
   arbiter_.ledger().enter(key, node_.index());
-  appeal(group, group.calls, live.group.ids, error);
+  arbiter_.appeal(appeal(group, live, error));
   std::vector<Frame> none;
   for (;;) {
     if (const auto verdict = arbiter_.ledger().take_settled(key, node_.index())) {
@@ -345,11 +344,8 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
   };
   wiring.returned = node_.port().waker();
   wiring.describe_loss = [&] {
-    std::vector<NodeId> now;
-    const MembershipPtr newest = node_.newest_membership();
-    for (const NodeId id : live.group.ids) {
-      if (newest->alive(id)) now.push_back(id);
-    }
+    std::vector<NodeId> now = live.group.ids;
+    std::erase_if(now, [newest = node_.newest_membership()](NodeId id) { return !newest->alive(id); });
     return now.size() < live.group.ids.size() ? lost_between(live.group.ids, now)
                                               : lost_between(live.before, live.group.ids);
   };
@@ -358,7 +354,10 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
   wiring.key = {group.id, false, group.calls};
   wiring.self = node_.index();
   wiring.leader = live.group.ids.front();
-  wiring.appeal = [&](const Error& error) { appeal(group, group.calls, live.group.ids, error); };
+  wiring.appeal = [&](const Error& error) { arbiter_.appeal(appeal(group, live, error)); };
+  wiring.appeal_if_decided = [&](const Error& error, std::vector<NodeId> ranks) {
+    arbiter_.appeal_if_decided(appeal(group, live, error), std::move(ranks));
+  };
   wiring.distrust = [&](uint32_t from, Kind kind, const std::string& why) {
     return node_.cluster().distrust(worker_address(live.group.ids[from]), kind, why);
   };
@@ -366,9 +365,8 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
   wiring.tag = group.calls;
   wiring.ledger->enter(wiring.key, wiring.self);
   CallGroup members = live.group;
-  if (members.me == 0 && !group.lines.empty()) {
+  if (members.me == 0 && !group.lines.empty())
     for (const NodeId id : live.group.ids) members.lines.push_back(group.lines[id]);
-  }
   const auto owned = CollectiveCall::make(std::move(spec), std::move(members), std::move(wiring), live.clock);
   CollectiveCall& call = *owned;
   AH_TRY(drive(call, group, live, std::move(early)));

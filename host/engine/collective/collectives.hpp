@@ -107,7 +107,8 @@ class Collectives {
   Status drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live, std::vector<Frame> frames);
   Status take_frames(CollectiveCall& call, const CollectiveGroup& group, const Live& live, std::vector<Frame>& frames);
   void appeal_for_late(const CollectiveGroup& group, const Frame& frame);
-  void appeal(const CollectiveGroup& group, uint32_t number, const std::vector<NodeId>& members, const Error& error);
+  /// This rank's appeal for the group's present call.
+  Arbiter::Appeal appeal(const CollectiveGroup& group, const Live& live, const Error& error) const;
   Status send(const CollectiveGroup& group, NodeId to, Kind kind, std::string_view meta, Blob body, double until);
   /// Waits until this rank learns an event that another rank knows: until `there` returns true, for up to
   /// CallClock::kMaxPropagation.

@@ -198,6 +198,15 @@ void LeaderCall::release() noexcept {
   for (Member& member : members_) member.input = Blob();
 }
 
+Status LeaderCall::query_missing() {
+  std::vector<NodeId> absent;
+  for (const uint32_t member : missing().absent) absent.push_back(group_.ids[member]);
+  if (!decided() && !absent.empty()) {
+    wiring_.appeal_if_decided({Code::peer_lost, spec_.name + ": the membership has changed"}, std::move(absent));
+  }
+  return {};
+}
+
 Missing LeaderCall::missing() const {
   Missing missing;
   const bool all_here = announcements_ == group_.members;

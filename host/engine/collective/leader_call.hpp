@@ -15,6 +15,7 @@ class LeaderCall final : public CollectiveCall {
       : CollectiveCall(std::move(spec), std::move(group), std::move(wiring), clock), members_(group_.members) {}
 
   Status hold(bool held) override;
+  Status query_missing() override;
   Missing missing() const override;
   std::string_view line(uint32_t member) const override { return members_[member].line; }
 

@@ -31,6 +31,7 @@ std::string event_text(const OrderEvent& event) {
     case OrderEvent::Kind::frame: return "frame " + std::to_string(event.from) + ">" + rank;
     case OrderEvent::Kind::arbiter_frame: return "arbiter " + std::to_string(event.from) + ">" + rank;
     case OrderEvent::Kind::membership: return "membership at " + rank;
+    case OrderEvent::Kind::query: return "query by " + rank;
     case OrderEvent::Kind::loss: break;
   }
   return "loss of " + rank;
@@ -82,6 +83,12 @@ std::vector<OrderEvent> OrderWorld::events() const {
   for (uint32_t rank_id = 0; rank_id < plan_.ranks; ++rank_id) {
     if (!ranks_[rank_id].lost && ranks_[rank_id].epoch < newest)
       events.push_back({OrderEvent::Kind::membership, rank_id, 0});
+  }
+  // A rank queries the missing ranks after a wait, so everything else has arrived. Once a call is enough here.
+  for (uint32_t rank_id = 0; events.empty() && rank_id < plan_.ranks; ++rank_id) {
+    const Rank& rank = ranks_[rank_id];
+    if (!rank.lost && !rank.call->decided() && rank.queried < rank.number)
+      events.push_back({OrderEvent::Kind::query, rank_id, 0});
   }
   const bool may_be_lost = newest - 1 < plan_.losses && memberships_.back()->size() > 1;
   for (uint32_t rank_id = 0; may_be_lost && rank_id < plan_.ranks; ++rank_id) {
@@ -138,6 +145,10 @@ void OrderWorld::happen(const OrderEvent& event) {
       break;
     }
     case OrderEvent::Kind::membership: learn(event.rank); break;
+    case OrderEvent::Kind::query:
+      rank.queried = rank.number;
+      (void)rank.call->query_missing();
+      break;
     case OrderEvent::Kind::loss:
       rank.lost = true;
       memberships_.push_back(std::make_shared<Membership>(without(*memberships_.back(), event.rank)));
@@ -229,6 +240,9 @@ void OrderWorld::begin(uint32_t rank_id) {
   wiring.leader = ids.front();
   wiring.appeal = [this, rank_id, number, ids](const Error& error) {
     ranks_[rank_id].arbiter->appeal({{0, false, number}, rank_id, ids, error});
+  };
+  wiring.appeal_if_decided = [this, rank_id, number, ids](const Error& error, std::vector<NodeId> ranks) {
+    ranks_[rank_id].arbiter->appeal_if_decided({{0, false, number}, rank_id, ids, error}, std::move(ranks));
   };
   wiring.tag = number;
   wiring.ledger->enter(wiring.key, rank_id);

@@ -25,7 +25,7 @@ struct OrderPlan {
 
 /// A possible next event.
 struct OrderEvent {
-  enum class Kind : uint8_t { frame, arbiter_frame, membership, loss };
+  enum class Kind : uint8_t { frame, arbiter_frame, membership, query, loss };
   Kind kind = Kind::frame;
   uint32_t rank = 0;  // the affected rank
   uint32_t from = 0;
@@ -53,6 +53,7 @@ class OrderWorld {
     uint64_t caught_up = 0;  // an epoch that the rank must know before its next call
     std::vector<NodeId> last{};
     std::vector<std::string> outcomes{};
+    uint32_t queried = 0;  // the last call for which the rank has queried the missing ranks
     uint64_t history = 0;
     bool lost = false;
   };
@@ -69,7 +70,7 @@ class OrderWorld {
   const OrderPlan plan_;
   std::vector<MembershipPtr> memberships_;  // by epoch
   std::vector<Rank> ranks_;
-  std::map<std::pair<uint32_t, uint32_t>, std::deque<Frame>> frames_;
+  std::map<std::pair<uint32_t, uint32_t>, std::deque<Frame>> frames_;  // by sender and receiver
   std::map<std::pair<uint32_t, uint32_t>, std::deque<std::function<void()>>> arbiter_frames_;
   std::string fault_;
 };

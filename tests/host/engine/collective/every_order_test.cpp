@@ -38,3 +38,25 @@ TEST_CASE("in every order of frames and losses all survivors see the same end of
     }
   }
 }
+
+// Rank 1 misses the failures of two calls, and leads the second of them after the loss of rank 0.
+TEST_CASE("a rank that leads a call which has ended for the other ranks learns the end") {
+  OrderWorld world({CollectiveKind::allreduce, Algorithm::automatic, 5, 2, 3});
+  const auto finish = [&world](bool without_rank_1) {
+    for (;;) {
+      const std::vector<OrderEvent> events = world.events();
+      const auto next = std::find_if(events.begin(), events.end(), [&](const OrderEvent& event) {
+        return event.kind != OrderEvent::Kind::loss && !(without_rank_1 && event.rank == 1);
+      });
+      if (next == events.end()) return;
+      world.happen(*next);
+    }
+  };
+  for (const uint32_t lost : {4U, 2U, 0U}) {
+    finish(true);
+    world.happen({OrderEvent::Kind::loss, lost, 0});
+  }
+  for (int epoch = 2; epoch <= 4; ++epoch) world.happen({OrderEvent::Kind::membership, 1, 0});  // before all frames
+  finish(false);
+  CHECK(world.fault(true) == "");
+}
