@@ -2,6 +2,7 @@
 -- as pages, manual pages and completion scripts.
 local actor = require("actor")
 local barrier = require("actor.barrier")
+local merge = require("actor.merge")
 local command = require("actor.c.command")
 local completion = require("actor.completion")
 local core = require("actor.c.core")
@@ -90,12 +91,14 @@ local function of_pages(name)
   return found
 end
 
--- Prints the description of a barrier rule, which has more detail than its constructor.
+-- Prints the description of a barrier rule or merge rule, which has more detail than its constructor.
 local function of_rule(name)
-  for _, rule in ipairs(barrier.list()) do
-    if name:match("^barrier[.:](.*)$") == rule.name then
-      print(("%s\n  %s\n  passes when %s\n  %s\n  example: --barrier %s\n"):format(rule.usage, rule.summary,
-        rule.definition, rule.paper, rule.example))
+  local module, rule_name = name:match("^(%a+)[.:](.*)$")
+  local rules = ({ barrier = barrier, merge = merge })[module]
+  for _, rule in ipairs(rules and rules.list() or {}) do
+    if rule_name == rule.name then
+      print(("%s\n  %s\n  %s%s\n  %s\n  example: --%s %s\n"):format(rule.usage, rule.summary,
+        module == "barrier" and "passes when " or "", rule.definition, rule.paper, module, rule.example))
     end
   end
 end

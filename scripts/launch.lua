@@ -27,10 +27,10 @@ local usage = [[
 usage: actorhost launch --hosts a,b:2,c [flags] job.lua [args...]
 
 Runs a job on several hosts, over ssh. The first host is the coordinator. The script, the modules that it requires, the
-file of --barrier and the token are copied to each host for the time of the run; data files are not. Each line of output
+files of --barrier and --merge and the token are copied to each host for the time of the run; data files are not. Each line of output
 has its host in front. Ctrl-C interrupts the job on all hosts; a second Ctrl-C kills it. The exit code is the largest of
 all hosts. A host without a number of nodes has -n nodes, or one per core. The flags of `actorhost job.lua` may stand
-among these flags; paths in them, except for --barrier and --token-file, are paths on the hosts.
+among these flags; paths in them, except for --barrier, --merge and --token-file, are paths on the hosts.
 ]]
 
 local here = launch.here()
@@ -151,8 +151,15 @@ local function plan_of(values, job, words, arguments)
   if not shell or not shell[1] then return nil, "--ssh: " .. (mistake or "the command is empty") end
   local variables, unknown = variables_of(values.env)
   if not variables then return nil, unknown end
-  local rule, name = (job.barrier or ""):match("^(.-%.lua)(:?[%w_]*)$")
-  local files, why = job_files.collect(job.script, values.copy or {}, rule)
+  local rule_files, rule_words, given = {}, {}, {}
+  for _, flag in ipairs { "barrier", "merge" } do
+    local path, name = (job[flag] or ""):match("^(.-%.lua)(:?[%w_]*)$")
+    if path then
+      rule_files[flag], given[#given + 1] = path, "--" .. flag
+      rule_words["--" .. flag] = ("%s/%s%s"):format(flag, path:match("[^/]*$"), name)
+    end
+  end
+  local files, why = job_files.collect(job.script, values.copy or {}, rule_files)
   if not files then return nil, why end
   local token, refused = "", nil
   if not job.insecure then token, refused = launch.token(job.token_file) end
@@ -165,14 +172,14 @@ local function plan_of(values, job, words, arguments)
       end
     end
   end
-  local kept = without(words, { "--token-file", "-n", "--nproc-per-node", "--nproc", rule and "--barrier" or nil })
+  local kept = without(words, util.joined({ "--token-file", "-n", "--nproc-per-node", "--nproc" }, given))
   local address = #hosts > 1 and not job.endpoint and address_of(shell, first) or first.name
   local plan = { hosts = hosts, shell = shell, start_timeout = job.start_timeout, files = files }
   for rank, host in ipairs(hosts) do
     local nodes = host.slots and tostring(host.slots) or job.nodes
     host.words = remote.command(shell, host, values.program, here.program)
     host.request = {
-      files = files, words = kept, barrier = rule and "rule/" .. rule:match("[^/]*$") .. name, script = files[1].name,
+      files = files, words = kept, rules = rule_words, script = files[1].name,
       arguments = arguments, folder = values.cwd or here.folder, token = token, grace = job.grace,
       variables = util.merged(variables, {
         ACTORHOST_LAUNCH_RANK = tostring(rank - 1), ACTORHOST_LAUNCH_SIZE = tostring(#hosts),
@@ -192,8 +199,9 @@ local function show_plan(plan)
   print(("copies to a private folder of each host: %s (%s)"):format(table.concat(names, ", "), text.bytes(bytes)))
   for _, host in ipairs(plan.hosts) do
     local request = host.request
-    local words = util.joined({ "actorhost" }, request.words, request.barrier and { "--barrier", request.barrier } or {},
-      { request.script }, request.arguments)
+    local rules = {}
+    for flag, file in util.pairs(request.rules) do rules = util.joined(rules, { flag, file }) end
+    local words = util.joined({ "actorhost" }, request.words, rules, { request.script }, request.arguments)
     print(("\nhost %s: %s"):format(host.label, remote.line(host.words)))
     print(("  in %s: %s"):format(request.folder, remote.line(words)))
     local variables = {}

@@ -2,6 +2,8 @@
 -- is the command line.
 local actor = require("actor")
 local barrier = require("actor.barrier")
+local merge = require("actor.merge")
+local specs = require("actor.policy.spec")
 local command = require("actor.c.command")
 local flags = require("actor.flags")
 local sim = require("actor.sim")
@@ -85,8 +87,9 @@ local function usage_error(message, ...)
 end
 
 local function list()
-  for _, entry in ipairs(barrier.list()) do
-    print(("%-28s %s"):format(entry.usage, entry.summary))
+  for title, rules in util.pairs { ["barrier rules"] = barrier.list(), ["merge rules"] = merge.list() } do
+    print(title)
+    for _, entry in ipairs(rules) do print(("  %-28s %s"):format(entry.usage, entry.summary)) end
   end
   return 0
 end
@@ -280,7 +283,7 @@ local function main()
   if not values then return rest end
   if not (values["rule-timeout"] > 0) then return usage_error("--rule-timeout wants a number of seconds above 0") end
   require("actor.c.sim").rule_limit(values["rule-timeout"])
-  barrier.runner = sim.modules.runner(require("actor.c.sim").load_rule)
+  specs.runner = sim.modules.runner(require("actor.c.sim").load_rule)
   if values.worker then
     sim.pool.serve(execute)
     return 0

@@ -181,6 +181,7 @@ int launch_job(lua_State* L) {
   };
   set_given("script", options.script);
   set_given("barrier", options.barrier);
+  set_given("merge", options.merge);
   set_given("token_file", options.token_file);
   set_given("nodes", options.placement.nproc_per_node);
   set_given("hosts", options.placement.nnodes);

@@ -158,6 +158,7 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_flag("--isolate", out.isolate, "local nodes as processes instead of threads");
   app.add_option("--barrier", out.barrier, "bsp, asp, ssp:4, pbsp:10, pssp:10:4, ..., or FILE.lua[:NAME]")
       ->type_name("RULE");
+  app.add_option("--merge", out.merge, "all, mean, drop:2, buffer:8, ..., or FILE.lua[:NAME]")->type_name("RULE");
   app.add_option("--resample", out.resample, "when a sampled barrier draws again")
       ->type_name("event|sticky|poll:SECONDS");
   app.add_option(both_spellings("--rule-timeout"), raw.rule_timeout,
@@ -317,7 +318,7 @@ bool may_be_address(const std::string& word) {
 Status take_flags_with_optional_values(std::vector<std::string>& args, RunOptions& out) {
   std::optional<std::string> address;
   for (size_t i = 0; i < args.size();) {
-    const bool of_a_flag = i > 0 && args[i - 1] == "--barrier";
+    const bool of_a_flag = i > 0 && (args[i - 1] == "--barrier" || args[i - 1] == "--merge");
     if (args[i].ends_with(".lua") && !args[i].starts_with("-") && !of_a_flag) break;  // the job: the rest belongs to it
     if (auto folder = take_flag(args, i, "--resume", may_be_folder)) {
       out.resume = std::move(*folder);
@@ -381,6 +382,7 @@ Result<Injection> Injection::parse(const std::string& text) {
 std::map<std::string, std::string> RunOptions::shared_settings() const {
   std::map<std::string, std::string> out;
   if (!barrier.empty()) out["barrier"] = barrier;
+  if (!merge.empty()) out["merge"] = merge;
   if (!resample.empty()) out["resample"] = resample;
   if (!checkpoint.empty()) out["checkpoint"] = checkpoint;
   if (seconds) out["seconds"] = CLI::detail::to_string(*seconds);
@@ -405,6 +407,7 @@ Status RunOptions::apply(const std::map<std::string, std::string>& settings) {
   raw.seed = get("seed");
   raw.parallelism = get("parallelism");
   barrier = get("barrier");
+  merge = get("merge");
   resample = get("resample");
   checkpoint = get("checkpoint");
   run_key = get("run_key");

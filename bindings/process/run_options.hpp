@@ -46,6 +46,7 @@ struct RunOptions {
   double grace = 20;  // seconds after SIGTERM for a last checkpoint
 
   std::string barrier;
+  std::string merge;
   std::string resample;
   std::optional<std::string> resume;  // the folder; empty: the folder of --checkpoint
   std::string checkpoint;

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "bindings/process/version.hpp"
-#include "bindings/run/barrier_flag.hpp"
 #include "bindings/run/minute_lines.hpp"
+#include "bindings/run/rule_flags.hpp"
 #include "bindings/run/run_announcement.hpp"
 #include "bindings/run/signal_watch.hpp"
 #include "bindings/run/stage_bar.hpp"
@@ -142,10 +142,10 @@ Status HostRuntime::prepare() {
 }
 
 Status HostRuntime::open_job() {
-  auto file = rule_file_of(options_.barrier);
-  if (!file) return file.error();
-  rule_file_ = std::move(*file);
-  if (!rule_file_.empty()) job_.set_barrier_file(rule_file_);
+  for (const auto& [flag, spec] : {std::pair{"barrier", &options_.barrier}, {"merge", &options_.merge}}) {
+    AH_LET(rule_files_[flag], rule_file_of(flag, *spec));
+    if (!rule_files_[flag].empty()) job_.add_rule_file(rule_files_[flag]);
+  }
   if (options_.agent) return {};
   if (setup_.from_text) {
     job_.receive(options_.script, setup_.source, setup_.folder);
@@ -163,11 +163,13 @@ Status HostRuntime::open_job() {
   return opened;
 }
 
-/// Checks the file of --barrier on the host that distributes it.
-Status HostRuntime::check_rule_file() const {
-  if (rule_file_.empty() || place_.child) return {};
-  const auto found = job_.find_here(rule_file_);
-  if (!found) return Error{Code::bad_argument, "--barrier: " + found.error().message};
+/// Checks the files of --barrier and --merge on the host that distributes them.
+Status HostRuntime::check_rule_files() const {
+  for (const auto& [flag, file] : rule_files_) {
+    if (file.empty() || place_.child) continue;
+    const auto found = job_.find_here(file);
+    if (!found) return Error{Code::bad_argument, "--" + flag + ": " + found.error().message};
+  }
   return {};
 }
 
@@ -197,7 +199,7 @@ bool HostRuntime::interrupted_within(double seconds) {
 
 /// Checks the files of the run that this process begins, and sets the flags that all its processes receive.
 Status HostRuntime::prepare_coordinator(ClusterConfig& config) {
-  AH_TRY(check_rule_file());
+  AH_TRY(check_rule_files());
   AH_TRY(checkpoints_.load(*log_));
   process_.checkpoint_failed = [this](const Error& error) {  // ends the run on all hosts
     std::lock_guard lock(run_.mutex);
@@ -231,11 +233,9 @@ Status HostRuntime::connect(ClusterConfig config) {
     if (interruption_) run_.cluster->stop(interruption_.end());  // an interrupt arrived before the cluster existed
   }
   if (auto opened = run_.cluster->open(); !opened) {
-    std::unique_ptr<Cluster> failed;  // destroyed without the lock, which its thread may be waiting for
-    {
-      std::lock_guard lock(run_.mutex);
-      failed.swap(run_.cluster);
-    }
+    std::unique_ptr<Cluster> failed;  // destroyed after `lock`, which its thread may be waiting for
+    std::lock_guard lock(run_.mutex);
+    failed.swap(run_.cluster);
     return opened;
   }
   if (interruption_) return Error{Code::interrupted, "interrupted"};

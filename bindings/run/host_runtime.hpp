@@ -82,7 +82,7 @@ class HostRuntime final : private ClusterEvents, private RunJoin::Opener {
   int refused(const Error& error);
   Status prepare();
   Status open_job();
-  Status check_rule_file() const;
+  Status check_rule_files() const;
   Status join_cluster();
   Status prepare_coordinator(ClusterConfig& config);
   Status connect(ClusterConfig config);
@@ -103,7 +103,7 @@ class HostRuntime final : private ClusterEvents, private RunJoin::Opener {
   RunOptions options_;
   Setup setup_;
   LogLines lines_;
-  std::string rule_file_;  // the file in --barrier; empty without a file
+  std::map<std::string, std::string> rule_files_;  // by flag, "barrier": the file in it; empty without a file
   std::unique_ptr<Log> log_;
   SteadyClock clock_;
   JobSource job_;

@@ -96,7 +96,7 @@ Result<SourceText> JobSource::find_here(const std::string& name) const {
 
 Result<SourceText> JobSource::find_to_send(const std::string& name) const {
   AH_LET(const auto place, place_of(name));
-  if (name != barrier_file_) {
+  if (!rule_files_.contains(name)) {
     std::error_code error;
     const fs::path file = fs::canonical(place.path, error);
     if (error) return find_here(name);  // its error names the reason
@@ -131,7 +131,7 @@ Result<JobSource::Place> JobSource::place_of(const std::string& name) const {
 
 Result<JobSource::Place> JobSource::place_of_file(const std::string& name) const {
   fs::path path(name);
-  if (name != barrier_file_) {
+  if (!rule_files_.contains(name)) {
     if (!stays_below(name)) return Error{Code::bad_argument, "'" + name + "' is not below the script's folder"};
     if (folder_.empty()) return Error{Code::bad_argument, "file '" + name + "' is not on this machine"};
     path = fs::path(folder_) / path;

@@ -4,6 +4,7 @@
 // does not change once the process is in the run; from then on all threads may use it.
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -41,16 +42,16 @@ class JobSource : private NonCopyable {
   /// The folder of the modules; empty if there is none.
   const std::string& folder() const noexcept { return folder_; }
 
-  /// Sets the file of `--barrier`, which may be in any folder. All other files are beside the script.
-  void set_barrier_file(std::string path) { barrier_file_ = std::move(path); }
+  /// Adds the file of `--barrier` or `--merge`, which may be in any folder. All other files are beside the script.
+  void add_rule_file(std::string path) { rule_files_.insert(std::move(path)); }
 
   /// Like find_here, for a text to send to another host. Refuses hidden files, and links from below the script's folder
-  /// to outside of it. The script and the `--barrier` file may be links, because the user named them.
+  /// to outside of it. The script and the files of `--barrier` and `--merge` may be links, because the user named them.
   Result<SourceText> find_to_send(const std::string& name) const;
 
   /// Reads a module or file of this machine. "a.b" is a/b.lua or a/b/init.lua beside the script. A name that ends in
-  /// .lua is the `--barrier` file, or a file below the script's folder. Code::bad_argument lists the tried paths;
-  /// Code::refused if it is no regular file or has more than 16 MiB. Blocks on the disk.
+  /// .lua is the file of `--barrier` or `--merge`, or a file below the script's folder. Code::bad_argument lists the
+  /// tried paths; Code::refused if it is no regular file or has more than 16 MiB. Blocks on the disk.
   Result<SourceText> find_here(const std::string& name) const;
 
  private:
@@ -64,7 +65,7 @@ class JobSource : private NonCopyable {
   std::string name_;
   std::string text_;
   std::string folder_;
-  std::string barrier_file_;
+  std::set<std::string> rule_files_;
 };
 
 /// The coordinator's reply to a worker on host `home` that wants a module. Sets `text` if the worker has no copy.

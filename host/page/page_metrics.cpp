@@ -192,6 +192,16 @@ void add_engines(const json& state, Families& out) {
             barrier, labels);
     out.add({"refused", "actorhost_barrier_refused_total", MetricType::Counter, "Decisions that let a worker wait."},
             barrier, labels);
+    const json& merge = field(barrier, "merge");
+    if (!merge.is_object()) continue;
+    const Labels merge_labels = {{"rule", text(merge, "rule")}, {"run", label_of(barrier, "run")}};
+    out.add({"merged", "actorhost_merge_merged_total", MetricType::Counter, "Pushes that the merge rule has merged."},
+            merge, merge_labels);
+    out.add(
+        {"dropped", "actorhost_merge_dropped_total", MetricType::Counter, "Pushes that the merge rule has dropped."},
+        merge, merge_labels);
+    out.gauge("actorhost_merge_held_pushes", "Pushes that the merge rule holds now.", merge_labels,
+              number(merge, "held"));
   }
   std::map<std::string, double> tasks;
   for (const json& stage : list(state, "stages")) {

@@ -217,7 +217,7 @@ json barriers_of(const json& state) {
   json out = json::array();
   size_t room = kWaiting;
   for (const json& one : list(state, "barrier")) {
-    json shown = chosen(one, {"run", "rule", "passed", "refused"});
+    json shown = chosen(one, {"run", "rule", "passed", "refused", "merge"});
     json rows = json::array();
     const json& waiting = list(one, "waiting");
     for (const json& waiter : waiting) {

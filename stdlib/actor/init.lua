@@ -19,6 +19,7 @@ local util = require("actor.util")
 ---@field help actor.help
 ---@field log actor.log
 ---@field mapreduce actor.mapreduce
+---@field merge actor.merge
 ---@field nn actor.nn
 ---@field optim actor.optim
 ---@field param actor.param

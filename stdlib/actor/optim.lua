@@ -10,7 +10,7 @@
 --- A worker clips before it sends, so shards and filters do not affect clipping.
 ---
 --- On the parameter server each push is an update: under bsp with six workers Adam or momentum makes six steps a round.
---- For synchronous training, one step a round with the mean of the gradients, add `merge = param.merge.mean()`.
+--- For synchronous training, one step a round with the mean of the gradients, add `merge = "mean"`.
 local ffi = require("ffi")
 local check = require("actor.check")
 local enum = require("actor.enum")

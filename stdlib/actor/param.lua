@@ -15,8 +15,7 @@ local check = require("actor.check")
 local node = require("actor.c.node")
 local events = require("actor.events")
 local codec = require("actor.codec")
-local barrier = require("actor.barrier")
-local merge = require("actor.barrier.merge")
+local rules = require("actor.param_rules")
 local callbacks = require("actor.callbacks")
 local c = require("actor.c.param")
 
@@ -57,7 +56,7 @@ local M = {}
 ---@field barrier? string|function decides which workers may begin a step (actor.barrier, default bsp); `--barrier` overrides it
 ---@field stop? fun(ctx: actor.param.StopContext): boolean runs on shard 0: decides when the run ends; required without `--seconds`
 ---@field tasks? actor.param.Tasks records the tasks that `schedule` deals out: `data.batches{...}` or your own object. Each task then has a number, `{ task = 7, { "batch", 7 }, { "w" } }`. The run reports the outcome of each task, and a checkpoint contains the record. A resumed run deals out the tasks missing from the checkpoint, each once, under any barrier rule and with any number of workers
----@field merge? actor.param.Merge the policy for late pushes, default param.merge.all()
+---@field merge? string|function decides how pushes are merged (actor.merge, default all); `--merge` overrides it
 ---@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false interval of checkpoints, besides a final checkpoint at SIGTERM; `--checkpoint` names the folder. false: no checkpoints, and `--resume` repeats the run from its beginning
 ---@field lost? fun(id: integer, entries: actor.param.Entry[]) runs on shard 0 when a worker fails, with its current entries (empty: it had none, or its push was complete and counts). Under a rule other than bsp a part of its incomplete push may be in the values
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
@@ -75,12 +74,9 @@ local M = {}
 
 local kinds = {
   tasks = "table?", schedule = "function?", schedule_local = "function?", push = "function", pull = "function|table?",
-  barrier = "string|function|table?", stop = "function?", init = "function?", merge = "table?", checkpoint = "table|boolean?",
+  barrier = "string|function|table?", stop = "function?", init = "function?", merge = "string|function|table?", checkpoint = "table|boolean?",
   lost = "function?", check_finite = "boolean?", shared = "boolean?", seconds = "boolean?", filter = "table?",
 }
-
----Merge policies: how the server treats late or surplus pushes (barrier/merge.lua).
-M.merge = merge.constructors
 
 local function check_checkpoint(plan)
   if not plan then return end
@@ -117,22 +113,7 @@ local function check_run(run, flags)
   if not run.stop and not flags.seconds then
     check.fail("param.run: without stop= (or --seconds on the command line) it would never end")
   end
-  if run.merge and not merge.kinds[run.merge.kind] then check.fail("param.run: merge is none of param.merge's") end
   check_checkpoint(run.checkpoint)
-end
-
-local function check_mean(run, rule)
-  if not (run.merge and run.merge.kind == "mean") or rule.staleness == 0 then return end
-  check.fail("param.merge.mean() merges step by step, so it needs a rule that is BSP (bsp, backup:0, quorum:1), not %s",
-    rule.name)
-end
-
--- The rule in force: the rule of the command line, otherwise the rule of the job.
-local function rule_of(run, flags)
-  local spec = flags.barrier or run.barrier or "bsp"
-  local rule = barrier.from(spec, { resample = flags.resample })
-  check_mean(run, rule)
-  return rule, spec
 end
 
 -- ---- the worker's side ----
@@ -210,15 +191,6 @@ local function places_of(run)
   return places
 end
 
-local current, running, rule_name -- on shard 0, during a run: the rule's evaluator, the run, the rule's name
-
-local function set_rule(rule, name)
-  check_mean(running, rule)
-  current:set(rule)
-  rule_name = name or "a rule of its own"
-  c.rename_barrier(rule_name)
-end
-
 local function report_outcomes(run)
   local outcomes = c.outcomes()
   for i = 1, #outcomes, 3 do run.tasks:done(outcomes[i], outcomes[i + 1], outcomes[i + 2]) end
@@ -240,19 +212,14 @@ end
 
 local function serve(run, index, flags, filters)
   local first = node.shard == 0
-  local rule, spec
-  if first then
-    rule, spec = rule_of(run, flags)
-    current, running = barrier.evaluator(rule, node.seed), run
-    rule_name = type(spec) == "string" and spec or rule.name or "a rule of its own"
-  end
+  local named_rules = first and rules.begin(run, flags) or {}
   local from = c.server_start(index, {
-    pull = type(run.pull) == "table" and require("actor.optim").to_c(run.pull) or run.pull, merge = run.merge or M.merge.all(), local_schedule = run.schedule_local ~= nil,
-    seconds = run.seconds ~= false and flags.seconds or nil, checkpoint = run.checkpoint or nil,
-    keeps_tasks = run.tasks ~= nil, apart = run.checkpoint == false, shared = run.shared, filter = filters,
-    barrier = type(spec) == "string" and spec or rule and rule.name, -- the name in a trace
-    places = places_of(run),
-  }, current)
+    pull = type(run.pull) == "table" and require("actor.optim").to_c(run.pull) or run.pull,
+    local_schedule = run.schedule_local ~= nil, seconds = run.seconds ~= false and flags.seconds or nil,
+    checkpoint = run.checkpoint or nil, keeps_tasks = run.tasks ~= nil, apart = run.checkpoint == false,
+    shared = run.shared, filter = filters, places = places_of(run),
+    barrier = named_rules.barrier_name, merge = named_rules.merge_name, -- the names in a trace
+  }, named_rules.barrier, named_rules.merge)
   if first and run.tasks then restore_tasks(run, from) end
   if first and run.init then set_initial(run, from) end
   while true do
@@ -292,7 +259,7 @@ function M.run(run)
   local flags = node.flags()
   check_run(run, flags)
   local filters = filters_of(run)
-  node.honour("barrier", "resample", "inject", "record")
+  node.honour("barrier", "resample", "merge", "inject", "record")
   if run.seconds ~= false then node.honour("seconds") end
   if run.checkpoint ~= false then node.honour("checkpoint", "resume") end
   local index, replayed, value = events.enter_run("param.run")
@@ -451,41 +418,40 @@ function M.worker_num() return node.size end
 ---```
 ---@param rule string|function|table
 function M.set_barrier(rule)
-  if not current then check.fail("param.set_barrier works on server 0 while param.run runs: call it in schedule or stop") end
-  local new = barrier.from(rule)
-  set_rule(new, type(rule) == "string" and rule or new.name)
+  rules.set("barrier", rule)
+end
+
+---Changes the merge rule of the current run, from the next push on. Held pushes stay held: the new rule decides about
+---them. For callbacks on shard 0 (schedule, stop, on_membership).
+---```lua
+---actor.param.run {
+---  schedule = function(workers)
+---    local tasks = {}
+---    for _, id in ipairs(workers) do tasks[id] = { { "count" } } end
+---    return tasks
+---  end,
+---  push = function() return { { "count", actor.tensor.ones(1) } } end,
+---  init = function() return { count = actor.tensor.zeros(1) } end,
+---  pull = actor.optim.add {}, barrier = "asp", merge = "drop:4",
+---  stop = function(ctx)
+---    if ctx.updates == 5 then actor.param.set_merge("all") end
+---    return ctx.updates >= 10
+---  end,
+---}
+---```
+---@param rule string|function|table
+function M.set_merge(rule)
+  rules.set("merge", rule)
 end
 
 ---For the host: the run writes a checkpoint at its next decision, on shard 0.
 ---@return string the target folder
 function M.checkpoint_now()
-  local into = current and node.flags().checkpoint
+  local into = rules.running() and node.flags().checkpoint
   if not into or not c.checkpoint_now() then
     error("there is nothing to write: a checkpoint needs a param.run in progress, in a run started with --checkpoint DIR", 0)
   end
   return into
-end
-
----For the host: replaces the rule during the run, on shard 0. Raises for an invalid rule, without changing anything.
----@param spec string a rule by its text; with `text`, "rule.lua:name" or ""
----@param text string the source of the rule file, or ""
----@param name string name of the rule file
----@return string before
-function M.swap_barrier(spec, text, name)
-  if not current then
-    error("no param.run is in progress, and only its barrier can be swapped (the steps of collectives and the stages of "
-      .. "map-reduce keep the rule that they began with)", 0)
-  end
-  local before = rule_name
-  local new = barrier.from(spec ~= "" and spec or "rule.lua", {
-    resample = node.flags().resample,
-    load = function(path)
-      if text == "" then return barrier.loader(path) end
-      return text, name ~= "" and name or "@" .. path
-    end,
-  })
-  set_rule(new, spec ~= "" and spec or name)
-  return before
 end
 
 return M

@@ -60,7 +60,7 @@ TEST_CASE("help shows functions, methods, rules, flags, variables and modules") 
       {"dataset:flat_map", "dataset:flatmap(fn)\n", "any number of rows"},
       {"net:save", "network:save(path)\n", "safetensors"},
       {"table:lock", "table:lock(ids, fn, options)\n", "within another lock"},
-      {"param.merge.mean", "mean()\n", "synchronous training"},
+      {"merge.mean", "mean\n", "synchronous training"},
       {"barrier-rules", "# Barrier rules\n", "## A rule of your own\n"},
       {"agent", "usage: actorhost", "--join"},
       {"rehearse", "usage: actorhost", "--virtual-seconds"},

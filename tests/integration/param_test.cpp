@@ -57,7 +57,36 @@ TEST_CASE("flags that no engine of a job uses are reported at its end, and other
 
 TEST_CASE("the mean of a step's pushes needs a BSP rule") {
   const Ended run(run_param("threads", {"mean"}, {"--barrier", "ssp:1"}), 1);
-  CHECK_THAT(run.err, Contains("needs a rule that is BSP") && Contains("not ssp(1)"));
+  CHECK_THAT(run.err, Contains("needs a barrier rule that is BSP") && Contains("not ssp(1)"));
+}
+
+TEST_CASE("the flag --merge uses a rule of a file on every host, and overrides the job's rule") {
+  const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
+  const JobFolder folder;
+  folder.write("rules.lua", "return { none = function(view) return view.version < 3 and 1 or 'drop' end }");
+  const Ended run(
+      run_at(place, folder, {"--merge", "rules.lua:none", "--barrier", "asp", "jobs/param_policy.lua", "dropped"}));
+  CHECK_THAT(run.out, Contains("merged 3"));
+}
+
+TEST_CASE("a wrong --merge exits with 2, and a rule that fails ends the run, with its name and line") {
+  const JobFolder folder;
+  const auto [rule, status, message] = GENERATE(table<std::string, int, std::string>({
+      {"drip:2", 2, "--merge 'drip:2': there is no rule 'drip'; did you mean drop?"},
+      {"drop:x", 2, "later_than has to be a whole number of at least 0, not 'x'"},
+      {"missing.lua", 2, "--merge: cannot read 'missing.lua'"},
+      {"raises.lua", 1, "merge rule 'raises.lua' (raises.lua:1): raises.lua:2: attempt to"},
+      {"later.lua", 1, "merge rule 'later.lua' (later.lua:1): returned string 'later', expected a finite weight"},
+      {"forgets.lua", 1, "returned nil, expected a finite weight"},
+      {"loops.lua", 1, "merge rule 'loops.lua' (loops.lua:1) did not return within 0.3 s"},
+  }));
+  folder.write("raises.lua", "return function(view, push)\n  return push.nonsense + 1\nend");
+  folder.write("later.lua", "return function() return 'later' end");
+  folder.write("forgets.lua", "return function() local weight = 1 end");
+  folder.write("loops.lua", "return function() while true do end end");
+  const Ended run(folder.run({"-n", "2", "--rule-timeout", "0.3", "--merge", rule, "jobs/param_policy.lua", "dropped"}),
+                  status);
+  CHECK_THAT(run.err, Contains(message) && !Contains("interrupted"));
 }
 
 TEST_CASE("a NaN loss ends param.train with step, rank and layer") {

@@ -142,6 +142,23 @@ TEST_CASE("consoles attached to a run read and change its globals, and the run c
   CHECK_THAT(run.out(), Contains("left: this"));
 }
 
+TEST_CASE("a console replaces the merge rule of a run, and sees its decisions") {
+  const JobFolder folder;
+  folder.write("half.lua", "return { half = function() return 0.5 end }");
+  Process run = folder.start({"-n", "2", "--barrier", "asp", "jobs/param_policy.lua", "until_file", "done"});
+  REQUIRE(is_ready(folder));
+  const Ended console(folder.run({"repl", "--attach", "-e", ":merge", "-e", ":merge set half.lua:half", "-e",
+                                  ":merge set drop:4", "-e", ":merge undo", "-e", ":merge set mean", "-e", ":merge"}),
+                      1);
+  CHECK_THAT(console.out, Contains("all, merged ") && Contains("the merge rule is half.lua:half; it was all") &&
+                              Contains("the merge rule is drop:4; it was half.lua:half") &&
+                              Contains("the merge rule is half.lua:half again; it was drop:4") &&
+                              Contains("half.lua:half, merged "));
+  CHECK_THAT(console.err, Contains("it needs a barrier rule that is BSP (bsp, backup:0, quorum:1), not asp"));
+  folder.write("done", "");
+  const Ended ended({run}, 20);
+}
+
 TEST_CASE("a trace of a run shows the activity of each node, and its file is a Chrome trace") {
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "--isolate", "jobs/chunks.lua", "param"});
@@ -347,7 +364,8 @@ TEST_CASE("a client with only the reading token observes a run, and the run refu
     CHECK_THAT(viewed.out, Contains("rank 1") || Contains("2 workers"));
   }
   // The run itself refuses changes from a console without --read-only.
-  for (const char* change : {"1 + 1", ":pause", ":go", ":kill 1", ":barrier set asp", ":checkpoint"}) {
+  for (const char* change :
+       {"1 + 1", ":pause", ":go", ":kill 1", ":barrier set asp", ":merge set all", ":checkpoint"}) {
     CAPTURE(change);
     const Ended reader(folder.run({"repl", "--attach", "--token-file", reading.string(), "-e", ":nodes", "-e", change}),
                        1);

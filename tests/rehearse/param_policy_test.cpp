@@ -39,3 +39,12 @@ TEST_CASE("a wait of over 10 s for a worker is logged once by each waiting node,
   CHECK(run.ended.err.find(waiting) != std::string::npos);
   CHECK(run.ended.err.find(awaited) != std::string::npos);
 }
+
+TEST_CASE("a merge rule that merges nothing for 10 s is reported once, and its pushes are dropped at the end") {
+  Rehearsals rehearsals;
+  const Run run = rehearsals.run({"holds", {"jobs/param_policy.lua", "holds"}}, 1);
+  INFO(run.ended.description);
+  CHECK(run.ended.status == 0);
+  CHECK(count_of(run.ended.err, "has merged nothing for over 10 s: it holds ") == 1);
+  CHECK(run.ended.err.find("pushes of workers 0, 1, 2; held pushes are merged when") != std::string::npos);
+}

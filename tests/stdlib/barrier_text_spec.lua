@@ -1,5 +1,6 @@
 --- Rules of actor.barrier, named by a text or read from a file.
 local barrier = require("actor.barrier")
+local specs = require("actor.policy.spec")
 local passing = require("barrier_cluster").passing
 
 -- --- texts ---
@@ -113,10 +114,10 @@ test("a file that returns no rule is an error with the reason", function()
 end)
 
 test("without a given loader the module's own loader reads files", function()
-  local before = barrier.loader
-  barrier.loader = loader(files)
+  local before = specs.loader
+  specs.loader = loader(files)
   local rule = barrier.from("one.lua")
-  barrier.loader = before
+  specs.loader = before
   equal(rule.name, "one.lua")
   raises(function() barrier.from("no/such/rule.lua") end, "cannot be read: no/such/rule.lua")
 end)

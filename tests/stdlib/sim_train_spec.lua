@@ -192,7 +192,7 @@ test("the curve ends when the last node leaves", function()
   equal(#training.time, 51)
 end)
 
--- --- merge policies ---
+-- --- merge rules ---
 
 -- Node 1 is three steps behind at its first update.
 local late = {
@@ -213,31 +213,31 @@ local function constants(notes)
   return model
 end
 
-test("merge.drop drops updates further behind the newest than allowed", function()
+test("the rule drop drops updates further behind the newest than allowed", function()
   for later_than, expected in pairs { [2] = 1 + 5, [3] = 1 + 5 + 10 } do
     local training, params = train.replay(trace_of(late), constants {}, setup(7),
-      { merge = { kind = "drop", later_than = later_than } })
+      { merge = "drop:" .. later_than })
     equal(params.sum, expected)
     equal(training.dropped, later_than == 2 and 1 or 0)
     equal(training.updates[#training.updates], later_than == 2 and 5 or 6)
   end
 end)
 
-test("merge.scale_by_staleness weights by steps behind the newest", function()
-  local _, params = train.replay(trace_of(late), constants {}, setup(7), { merge = { kind = "scale", exponent = 0.5 } })
+test("the rule scale weights by steps behind the newest", function()
+  local _, params = train.replay(trace_of(late), constants {}, setup(7), { merge = "scale:0.5" })
   near(params.sum, 1 + 5 + 10 / 2, 1e-12)
 end)
 
-test("merge.buffer merges k updates at once, and the rest at the end", function()
+test("the rule buffer merges k updates at once, and the rest at the end", function()
   local notes = {}
   local training, params = train.replay(trace_of(late), constants(notes), setup(7),
-    { merge = { kind = "buffer", k = 4 }, points = 7, rate = 2 })
+    { merge = "buffer:4", points = 7, rate = 2 })
   equal(notes, { { 1, 0.5 }, { 1, 0.5 }, { 1, 0.5 }, { 1, 0.5 }, { 10, 0.5 }, { 1, 0.5 } })
   equal(params.sum, 1 + 2 + 5.5)
   equal(training.updates, { 0, 0, 0, 0, 0, 4, 4, 6 })
 end)
 
-test("merge.mean merges a step's updates as their mean, before any node begins the next step", function()
+test("the rule mean merges a step's updates as their mean, before any node begins the next step", function()
   local by_step = {}
   local model = toy()
   model.apply = function(params, update, scale)
@@ -247,7 +247,7 @@ test("merge.mean merges a step's updates as their mean, before any node begins t
     round.sum, round.count = round.sum + update.by, round.count + 1
     params.value = params.value - scale * update.by
   end
-  local result = train.run({ barrier = "bsp", nodes = 5, time = 30, seed = 3 }, model, { merge = { kind = "mean" } })
+  local result = train.run({ barrier = "bsp", nodes = 5, time = 30, seed = 3 }, model, { merge = "mean" })
   local value, rounds = 1, 0
   while by_step[rounds] do
     local round = by_step[rounds]
@@ -258,13 +258,13 @@ test("merge.mean merges a step's updates as their mean, before any node begins t
   equal({ rounds > 5, by_step[0].count }, { true, 5 })
   near(result.params.value, value, 1e-12)
   raises(function()
-    train.run({ barrier = "asp", nodes = 5, time = 30, seed = 3 }, toy(), { merge = { kind = "mean" } })
-  end, "needs a rule that is BSP .*; an update of step %d+ came among those of step %d+")
+    train.run({ barrier = "asp", nodes = 5, time = 30, seed = 3 }, toy(), { merge = "mean" })
+  end, "needs a barrier rule that is BSP .*; an update of step %d+ came among those of step %d+")
 end)
 
-test("unknown policies, unknown options and incomplete models are errors", function()
+test("unknown merge rules, unknown options and incomplete models are errors", function()
   local options = { barrier = "asp", nodes = 2, time = 5 }
-  raises(function() train.run(options, toy(), { merge = { kind = "later" } }) end, "none of param.merge's")
+  raises(function() train.run(options, toy(), { merge = "later" }) end, "there is no rule 'later'")
   raises(function() train.run(options, toy(), { point = 5 }) end, "unknown option 'point'")
   raises(function() train.run(options, toy(), { points = 0 }) end, "points")
   raises(function() train.run(options, { init = print }) end, "bad argument")
@@ -314,11 +314,11 @@ end)
 
 -- --- from text ---
 
-test("a text sets model, rate, merge policy and points", function()
+test("a text sets model, rate, merge rule and points", function()
   local result = train.execute({ barrier = "asp", nodes = 4, time = 20, seed = 1 },
     "linear rate=0.01 merge=buffer:3 dims=4 points=10")
   local direct = train.run({ barrier = "asp", nodes = 4, time = 20, seed = 1 }, train.models.linear { dims = 4 },
-    { rate = 0.01, merge = { kind = "buffer", k = 3 }, points = 10 })
+    { rate = 0.01, merge = "buffer:3", points = 10 })
   equal(result.training, direct.training)
   equal(#result.training.loss, 11)
 end)
@@ -334,8 +334,8 @@ test("errors name the wrong part of a text", function()
   wrong("linear dims", "not NAME=VALUE")
   wrong("linear dims=1 dims=2", "twice")
   wrong("linear speed=1", "unknown option 'speed'")
-  wrong("linear merge=drop", "drop:STEPS")
-  wrong("linear merge=buffer:0", "buffer:K")
+  wrong("linear merge=drop", "drop:LATER_THAN")
+  wrong("linear merge=buffer:0", "k has to be a whole number of at least 1")
   wrong("linear rate=x", "rate wants a number")
   wrong("linear decay=5", "decay wants a rate")
   wrong("nowhere.lua", "no model 'nowhere.lua'")

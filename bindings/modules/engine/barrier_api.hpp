@@ -54,15 +54,17 @@ class LuaRule final : public BarrierRule {
   std::optional<uint64_t> named_version_;  // the version whose label the watchdog has: a job may change its rule
 };
 
-/// As RegistryObject<T>::store. Drops the object's `rule` before the state is closed, because the rule refers to values
-/// of the Lua state.
+/// As RegistryObject<T>::store. Drops the object's `rule`, and its `merge` if it has one, before the state is closed,
+/// because they refer to values of the Lua state.
 template <typename T>
 void store_with_rule(lua_State* L, const char* key, std::shared_ptr<T> object) {
   RegistryObject<T>::store(L, key, std::move(object));
   lua_getfield(L, LUA_REGISTRYINDEX, key);
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, [](lua_State* state) {
-    static_cast<RegistryObject<T>*>(lua_touserdata(state, 1))->object->rule.reset();
+    T& rules = *static_cast<RegistryObject<T>*>(lua_touserdata(state, 1))->object;
+    rules.rule.reset();
+    if constexpr (requires { rules.merge; }) rules.merge.reset();
     return 0;
   });
   lua_setfield(L, -2, "__gc");

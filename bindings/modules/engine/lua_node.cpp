@@ -167,6 +167,7 @@ int flags(lua_State* L) {
     set_field(L, name, value);
   };
   text("barrier", options.barrier);
+  text("merge", options.merge);
   text("resample", options.resample);
   text("checkpoint", options.checkpoint);
   if (options.records_steps()) text("record", options.record);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bindings/modules/engine/barrier_api.hpp"
+#include "bindings/modules/engine/lua_merge_rule.hpp"
 #include "bindings/modules/engine/node_modules.hpp"
 #include "bindings/modules/engine/param_options.hpp"
 #include "bindings/modules/engine/param_values.hpp"
@@ -73,6 +74,7 @@ struct ParamState {
   bool opened = false;
   FreeRule asp;  // of a server outside a run
   std::unique_ptr<LuaRule> rule;
+  std::unique_ptr<LuaMergeRule> merge;
   std::map<std::string, std::string> places;  // of the callbacks: "schedule" -> "schedule (job.lua:12)"
   std::unique_ptr<ParamServer> server;
   uint32_t action = 0;
@@ -273,7 +275,17 @@ void watch_callbacks(lua_State* L, ParamState& state) {
   state.watch("init");
 }
 
-/// server_start(action, options, evaluator) -> {updates=, tasks=}, the state that the run continues from
+/// The evaluator at `index`, if there is one, on top of the main state's stack.
+bool push_evaluator(lua_State* L, int index) {
+  if (lua_isnoneornil(L, index)) return false;
+  lua_pushvalue(L, index);
+  Vm& vm = Vm::from(L);
+  if (L != vm.state()) lua_xmove(L, vm.state(), 1);  // for a call from a coroutine
+  return true;
+}
+
+/// server_start(action, options, barrier evaluator, merge evaluator) -> {updates=, tasks=}, the state that the run
+/// continues from
 int server_start(lua_State* L) {
   ParamState& state = param_state(L);
   state.action = static_cast<uint32_t>(check_integer(L, 1, "action", "server_start", 0, UINT32_MAX));
@@ -283,22 +295,17 @@ int server_start(lua_State* L) {
   config.update.shared = state.shared = boolean_field(L, 2, "shared");
   config.run.run = run_of(state.action);
   config.run.members = take(L, state.channel.members());
-  config.run.merge = merge_at(L, 2);
   config.run.local_schedule = boolean_field(L, 2, "local_schedule");
   config.run.seed = state.context.seed;
   config.run.keeps_tasks = boolean_field(L, 2, "keeps_tasks");
   config.run.seconds = number_field(L, 2, "seconds", kForever);
-  if (!lua_isnoneornil(L, 3)) {
-    lua_pushvalue(L, 3);
-    Vm& vm = Vm::from(L);
-    if (L != vm.state()) lua_xmove(L, vm.state(), 1);  // for a call from a coroutine
-    auto rule = LuaRule::pop(vm, state.context.watchdog);
-    if (!rule) raise_error(L, rule.error());
-    state.rule = std::move(*rule);
-  }
+  if (push_evaluator(L, 3)) state.rule = take(L, LuaRule::pop(Vm::from(L), state.context.watchdog));
+  if (push_evaluator(L, 4)) state.merge = take(L, LuaMergeRule::pop(Vm::from(L), state.context.watchdog));
+  config.run.merge = state.merge.get();
   config.run.trace = state.context.shared.trace.get();
   config.run.board = &state.context.shared.barrier;
   config.run.barrier = text_field(L, 2, "barrier");
+  config.run.merge_name = text_field(L, 2, "merge");
   lua_getfield(L, 2, "places");
   config.run.push_place = text_field(L, lua_gettop(L), "push");
   lua_pop(L, 1);
@@ -338,6 +345,7 @@ int server_start(lua_State* L) {
 int server_wait(lua_State* L) {
   ParamState& state = param_state(L);
   if (state.rule) state.rule->use(L);
+  if (state.merge) state.merge->use(L);
   state.context.watchdog->end();
   std::optional<ServerRequest> request;
   while (!request) request = take(L, state.node.wait(kForever, [&state] { return state.begin_last_checkpoint(); }));
@@ -379,6 +387,14 @@ int outcomes(lua_State* L) {
 /// rename_barrier(name): shows observers the name of a new rule
 int rename_barrier(lua_State* L) {
   param_state(L).context.shared.barrier.rename(std::string(check_text(L, 1, "name", "rename_barrier")));
+  return 0;
+}
+
+/// rename_merge(name): the merge rule was replaced; shows observers its name
+int rename_merge(lua_State* L) {
+  ParamState& state = param_state(L);
+  state.merge->refresh();
+  state.context.shared.barrier.rename_merge(std::string(check_text(L, 1, "name", "rename_merge")));
   return 0;
 }
 
@@ -446,6 +462,7 @@ int open_param(lua_State* L) {
       {"answer_state", guarded<answer_state>},
       {"outcomes", guarded<outcomes>},
       {"rename_barrier", guarded<rename_barrier>},
+      {"rename_merge", guarded<rename_merge>},
       {"checkpoint_now", guarded<checkpoint_now>},
       {"answer_schedule", guarded<answer_schedule>},
       {"answer_pull", guarded<answer_pull>},

@@ -23,22 +23,6 @@ UpdateRule update_at(lua_State* L, int options, const char* function) {
   return out;
 }
 
-MergePolicy merge_at(lua_State* L, int options) {
-  MergePolicy out;
-  lua_getfield(L, options, "merge");
-  const int index = lua_gettop(L);
-  const std::string kind = text_field(L, index, "kind");
-  if (kind == "drop") out.kind = MergePolicy::Kind::drop;
-  if (kind == "buffer") out.kind = MergePolicy::Kind::buffer;
-  if (kind == "scale") out.kind = MergePolicy::Kind::scale;
-  if (kind == "mean") out.kind = MergePolicy::Kind::mean;
-  out.later_than = static_cast<uint64_t>(number_field(L, index, "later_than", 0));
-  out.k = static_cast<uint32_t>(number_field(L, index, "k", 1));
-  out.exponent = number_field(L, index, "exponent", 1);
-  lua_pop(L, 1);
-  return out;
-}
-
 CheckpointPlan checkpoint_at(lua_State* L, int options, std::string& directory) {
   CheckpointPlan plan;
   const RunOptions& flags = NodeContext::of(L).options;

@@ -14,8 +14,6 @@ namespace actorhost {
 
 /// `pull`: an optimiser made by optim.to_c, a function, or nothing (replace).
 UpdateRule update_at(lua_State* L, int options, const char* function);
-/// `merge`: one of the policies of param.merge.
-MergePolicy merge_at(lua_State* L, int options);
 /// `filter`: {push=, pull=}, checked by param.lua, or nothing.
 ParamFilterSpecs filters_at(lua_State* L, int options);
 /// When to write checkpoints: by the job's plan, or every half minute with only --checkpoint. `directory` stays empty

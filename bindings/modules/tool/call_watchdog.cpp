@@ -60,10 +60,11 @@ void CallWatchdog::begin(const ah_admission_batch* batch) {
   rounds_.fetch_add(1, std::memory_order_release);
 }
 
-void CallWatchdog::begin_named(std::string_view call, double Limits::*limit) {
+void CallWatchdog::begin_named(std::string_view call, double Limits::*limit, bool loading) {
   {
     std::lock_guard lock(mutex_);
     call_name_ = call;
+    loading_ = loading;
     limit_ = limit;
     batch_.store(nullptr, std::memory_order_relaxed);
   }
@@ -72,13 +73,15 @@ void CallWatchdog::begin_named(std::string_view call, double Limits::*limit) {
 
 bool CallWatchdog::begin_loading(const std::string& path) {
   if (rounds_.load(std::memory_order_relaxed) % 2 != 0) return false;
-  begin_named("barrier rule file '" + path + "'", &Limits::rule);
+  begin_named("barrier rule file '" + path + "'", &Limits::rule, true);
   return true;
 }
 
+void CallWatchdog::begin_rule(std::string_view rule) { begin_named(rule, &Limits::rule, false); }
+
 void CallWatchdog::begin_call(std::string_view call, bool limited) {
   end();
-  begin_named(call, limited ? &Limits::callback : nullptr);
+  begin_named(call, limited ? &Limits::callback : nullptr, false);
 }
 
 // Describes the late call. Requires mutex_.
@@ -91,7 +94,9 @@ std::string CallWatchdog::describe() const {
   if (const ah_admission_batch* batch = batch_.load(std::memory_order_relaxed)) {
     return label_ + " did not return within " + limit(limits_.rule) + "; it was shown " + batch_text(*batch);
   }
-  if (limit_ == &Limits::rule) return call_name_ + " did not return within " + limit(limits_.rule) + " while loading";
+  if (limit_ == &Limits::rule) {
+    return call_name_ + " did not return within " + limit(limits_.rule) + (loading_ ? " while loading" : "");
+  }
   return call_name_ + " did not return within " + limit(limits_.callback) + " (--callback-timeout)";
 }
 

@@ -33,7 +33,7 @@ class CallWatchdog : private NonCopyable {
   CallWatchdog(const Limits& limits, Late late, Long takes_long = {});
   ~CallWatchdog();
 
-  /// Changes the limit for rounds of a rule's evaluations and for loading its file.
+  /// Changes the limit for calls of a rule and for loading its file.
   void set_limit(double seconds);
   /// Sets the rule's name for the message.
   void name(const std::string& label);
@@ -42,6 +42,8 @@ class CallWatchdog : private NonCopyable {
   /// Begins the load of the rule file `path`. Returns false inside another watched call, because a rule may load
   /// another rule while it is evaluated; then the caller must not call `end`.
   bool begin_loading(const std::string& path);
+  /// Begins a call of a rule, "merge rule 'x'".
+  void begin_rule(std::string_view rule);
   /// Begins a callback, "schedule (job.lua:12)", or other Lua with or without a limit. Ends the previous call.
   void begin_call(std::string_view call, bool limited);
   /// Ends the present call, if any.
@@ -58,7 +60,7 @@ class CallWatchdog : private NonCopyable {
 
  private:
   void watch();
-  void begin_named(std::string_view call, double Limits::*limit);
+  void begin_named(std::string_view call, double Limits::*limit, bool loading);
   std::string describe() const;
 
   const Late late_;
@@ -71,6 +73,7 @@ class CallWatchdog : private NonCopyable {
   std::string label_;                // of the rule
   std::string call_name_;            // the call outside rounds of evaluations
   double Limits::*limit_ = nullptr;  // limit of call_name_; none: no limit
+  bool loading_ = false;             // call_name_ is the load of a file
   std::string message_;
   bool done_ = false;
   Task thread_;

@@ -26,9 +26,10 @@ void BarrierBoard::Worker::enter(Place place, double now) noexcept {
   place_.set(place);
 }
 
-void BarrierBoard::begin(uint32_t run, const std::string& rule) {
+void BarrierBoard::begin(uint32_t run, const std::string& rule, const std::string& merge) {
   std::lock_guard lock(mutex_);
   start(run, rule);
+  merge_ = merge;
   of_peers_ = false;
 }
 
@@ -46,15 +47,20 @@ void BarrierBoard::end_of_peers(uint32_t run) {
 void BarrierBoard::start(uint32_t run, const std::string& rule) {
   run_ = run;
   rule_ = rule;
+  merge_.clear();
   for (const auto& [id, worker] : workers_) waited_before_[id] += worker->waited_.get();
   workers_.clear();
-  passed.set(0);
-  refused.set(0);
+  for (Tally<uint64_t>* count : {&passed, &refused, &merged, &dropped, &held}) count->set(0);
 }
 
 void BarrierBoard::rename(const std::string& rule) {
   std::lock_guard lock(mutex_);
   rule_ = rule;
+}
+
+void BarrierBoard::rename_merge(const std::string& merge) {
+  std::lock_guard lock(mutex_);
+  merge_ = merge;
 }
 
 BarrierBoard::Worker& BarrierBoard::worker(NodeId id) {
@@ -112,6 +118,9 @@ void BarrierBoard::report(nlohmann::json& out, double now) const {
                             {"passed", all_passed},
                             {"refused", all_refused},
                             {"waited", std::move(waited)}});
+  if (merge_.empty()) return;
+  out["barrier"].back()["merge"] = {
+      {"rule", merge_}, {"merged", merged.get()}, {"dropped", dropped.get()}, {"held", held.get()}};
 }
 
 void BarrierBoard::report_steps(nlohmann::json& out) const {

@@ -60,15 +60,17 @@ class BarrierBoard {
 
   // ---- the controller's thread ----
 
-  /// Begins a run without workers. `rule` is the displayed name.
-  void begin(uint32_t run, const std::string& rule);
+  /// Begins a run without workers. `rule` and `merge` are the displayed names of the barrier rule and the merge rule.
+  void begin(uint32_t run, const std::string& rule, const std::string& merge);
   /// The rule was replaced.
   void rename(const std::string& rule);
+  void rename_merge(const std::string& merge);
   /// Valid until the next run begins.
   Worker& worker(NodeId id);
   /// The largest lead that the rule allows a worker; negative where the rule has no bound.
   Tally<int> bound;
-  Tally<uint64_t> passed, refused;  // decisions of the rule
+  Tally<uint64_t> passed, refused;        // decisions of the rule
+  Tally<uint64_t> merged, dropped, held;  // pushes, by the merge rule; those held now
   Histogram step_seconds{kMicrosecond};
 
   // ---- any thread ----
@@ -86,6 +88,7 @@ class BarrierBoard {
   uint32_t run_ = 0;
   bool of_peers_ = false;  // each worker names the workers that it waits for
   std::string rule_;
+  std::string merge_;  // empty in a run of peers
   std::map<NodeId, std::unique_ptr<Worker>> workers_;
   std::map<NodeId, double> waited_before_;  // seconds in earlier runs
 };

@@ -22,12 +22,12 @@ constexpr size_t kMaxSourcesOfOne = size_t{16} << 20;  // bytes of their source 
 
 /// Sources of commands. They run on server 0, whose waits run chunks; in a run of peers on each worker.
 constexpr const char* kCheckpoint = "local into = require('actor.param').checkpoint_now() return into";
-constexpr const char* kSwapBarrier =
-    "local spec, text, name = ... "
-    "local before = require('actor.param').swap_barrier(spec, text, name) return before";
-constexpr const char* kSwapBarrierOfPeers =
-    "local spec, text, name = ... "
-    "local before = require('actor.peer').swap_barrier(spec, text, name) return before";
+constexpr const char* kSwapRule =
+    "local what, spec, text, name = ... "
+    "local before = require('actor.param_rules').swap(what, spec, text, name) return before";
+constexpr const char* kSwapRuleOfPeers =
+    "local what, spec, text, name = ... "
+    "local before = require('actor.peer').swap(what, spec, text, name) return before";
 
 json refusal(Code code, const std::string& message) {
   return {{"ok", false}, {"message", message}, {"code", code_name(code)}};
@@ -54,7 +54,7 @@ void ConsoleHub::command(uint64_t observer, const std::string& observer_name, co
   if (op == "interrupt") return reply(interrupt(command));
   if (op == "kill") return reply(kill(observer_name, command));
   if (op == "pause" || op == "go") return reply(hold(observer_name, op == "pause"));
-  if (op == "barrier") return swap_barrier(observer, observer_name, command, std::move(reply));
+  if (op == "barrier" || op == "merge") return swap_rule(observer, observer_name, command, std::move(reply));
   if (op == "checkpoint") {
     return run_on_nodes(observer, {server_address(0)}, kCheckpoint, {}, observer_name + " requests a checkpoint, into ",
                         std::move(reply));
@@ -372,19 +372,20 @@ json ConsoleHub::hold(const std::string& observer_name, bool paused) {
   return {{"ok", true}, {"paused", paused_}};
 }
 
-void ConsoleHub::swap_barrier(uint64_t observer, const std::string& observer_name, const json& command,
-                              Callback reply) {
+void ConsoleHub::swap_rule(uint64_t observer, const std::string& observer_name, const json& command, Callback reply) {
+  const std::string what = text_field(command, "op");
   const std::string spec = text_field(command, "spec");
   const std::string name = text_field(command, "name");
-  const std::string text = observer_name + " sets the barrier to " + (spec.empty() ? name : spec) + "; it was ";
+  const std::string text = observer_name + " sets the " + (what == "merge" ? "merge rule" : what) + " to " +
+                           (spec.empty() ? name : spec) + "; it was ";
   std::set<Address> nodes = {server_address(0)};
   const bool peers = sources_.peering();
   if (peers) {
     nodes.clear();
     for (const Member& member : sources_.membership()->workers()) nodes.insert(worker_address(member.id));
   }
-  run_on_nodes(observer, std::move(nodes), peers ? kSwapBarrierOfPeers : kSwapBarrier,
-               {spec, text_field(command, "source"), name}, text, std::move(reply));
+  run_on_nodes(observer, std::move(nodes), peers ? kSwapRuleOfPeers : kSwapRule,
+               {what, spec, text_field(command, "source"), name}, text, std::move(reply));
 }
 
 /// Runs a command's chunk on these nodes. The command replies with its first value as "before"; `what` is for the log.

@@ -78,7 +78,7 @@ class ConsoleHub {
   nlohmann::json interrupt(const nlohmann::json& command);
   nlohmann::json kill(const std::string& observer_name, const nlohmann::json& command);
   nlohmann::json hold(const std::string& observer_name, bool paused);
-  void swap_barrier(uint64_t observer, const std::string& observer_name, const nlohmann::json& command, Callback reply);
+  void swap_rule(uint64_t observer, const std::string& observer_name, const nlohmann::json& command, Callback reply);
   void run_on_nodes(uint64_t observer, std::set<Address> nodes, const char* source, std::vector<std::string> arguments,
                     const std::string& what, Callback reply);
   Status has_room(uint64_t observer, size_t bytes) const;

@@ -23,10 +23,11 @@ ParamController::ParamController(const ControllerConfig& config, BarrierRule& ru
       gate_(progress_, rule),
       was_bsp_(rule.staleness() == 0),
       slowest_(slowest_of(config.resumed)),
-      merger_(config.run, config.shards, config.merge, config.resumed.updates, progress_, own, out),
+      merger_(config.run, config.shards, config.merge == nullptr ? merge_all_ : *config.merge, config.resumed.updates,
+              progress_, own, out),
       checkpoints_({config.checkpoint, config.shards, config.lua_pull, config.keeps_tasks}, config.resumed, slowest_,
                    out),
-      recorder_(config.run, config.barrier, config.trace, config.board, log),
+      recorder_(config.run, config.barrier, config.merge_name, config.trace, config.board, log),
       log_(log, config.long_wait, config.push_place) {
   const std::map<NodeId, uint64_t>& clocks = config_.resumed.clocks;
   for (const NodeId id : config_.members) {
@@ -95,10 +96,10 @@ void ParamController::on_done(NodeId id, uint64_t step, double seconds, double n
   workers_.end_task(*worker);
   ++worker->step;
   const bool held = was_bsp_ || checkpoints_.active();
-  merger_.on_push(id, step,
-                  !worker->staged ? PushMerger::Arrival::applied
-                  : held          ? PushMerger::Arrival::held
-                                  : PushMerger::Arrival::staged);
+  const auto arrival = !worker->staged ? PushMerger::Arrival::applied
+                       : held          ? PushMerger::Arrival::staged
+                                       : PushMerger::Arrival::complete;
+  merger_.on_push(id, step, arrival, worker->uncopied, now);
   progress_.complete(id, now);
   note_slowest();
   offer_ = true;
@@ -127,6 +128,7 @@ void ParamController::lost(NodeId id, double now) {
 std::optional<ServerRequest> ParamController::next(double now) {
   recorder_.poll(now);
   check_time_limit(now);
+  if (auto error = merger_.take_error()) return fail(std::move(*error));
   if (!lost_.empty() && phase_ != Phase::failed && phase_ != Phase::finished) {
     LostNotice notice = std::move(lost_.front());
     lost_.erase(lost_.begin());
@@ -134,7 +136,7 @@ std::optional<ServerRequest> ParamController::next(double now) {
   }
   if (was_bsp_ != bsp() && !checkpoints_.active()) {  // the rule has changed
     was_bsp_ = bsp();
-    if (!was_bsp_) merger_.flush_staged(PushMerger::kAllSteps);
+    if (!was_bsp_) merger_.flush_staged(PushMerger::kAllSteps, now);
   }
   // Decides nothing while a Lua pull runs: decisions must see its merged values.
   if (own_.in_pull()) {
@@ -171,11 +173,12 @@ std::optional<ServerRequest> ParamController::run(double now) {
     }
   }
   recorder_.show_gate(gate_);
+  recorder_.show_merges(merger_);
   // Offers parked workers again after a change; under BSP at barriers, or when all workers are parked.
   const bool again = offer_ && (!was_bsp_ || progress_.size() == 0) && !workers_.parked().empty();
   if (passed_.empty() && !again && !checkpoints_.take_urgent()) return check_stuck();
   // A joining worker may pass in the middle of a round. The pushes of that round still wait for the barrier.
-  merger_.flush_staged(progress_.size() == 0 ? PushMerger::kAllSteps : slowest_);
+  merger_.flush_staged(progress_.size() == 0 ? PushMerger::kAllSteps : slowest_, now);
   phase_ = Phase::merged;
   if (own_.in_pull()) return std::nullopt;
   return decide(now);
@@ -183,7 +186,7 @@ std::optional<ServerRequest> ParamController::run(double now) {
 
 std::optional<ServerRequest> ParamController::decide(double now) {
   if (checkpoints_.active() || checkpoints_.due(slowest_, now)) return cut(now);
-  if (!was_bsp_) merger_.flush_staged(PushMerger::kAllSteps);  // pushes that arrived after a checkpoint had begun
+  if (!was_bsp_) merger_.flush_staged(PushMerger::kAllSteps, now);  // pushes that arrived after a checkpoint had begun
   if (own_.in_pull()) return std::nullopt;
   phase_ = Phase::awaiting_stop;
   return StopRequest{context(now)};
@@ -255,8 +258,8 @@ Status ParamController::answer_schedule(std::map<NodeId, std::vector<ParamEntry>
   note_slowest();
   if (workers_.busy() != 0 || progress_.waiting() != 0 || !lost_.empty() || workers_.empty() || !workers_.all_ready())
     return {};
-  if (merger_.has_buffered()) {  // no push will fill the buffer: merges its content and asks again
-    merger_.flush_buffered();
+  if (!merger_.held().empty()) {  // no push will follow the held pushes
+    merger_.finish(now);
     offer_ = true;
     return {};
   }
@@ -280,19 +283,20 @@ void ParamController::set_parked(NodeId id, RunWorker& worker, bool parked, doub
 void ParamController::release(NodeId id, std::vector<ParamEntry> entries, double now) {
   RunWorker& worker = workers_.at(id);
   workers_.begin_task(worker);
-  worker.staged = was_bsp_ || config_.saves || config_.merge.kind != MergePolicy::Kind::all;
+  worker.staged = was_bsp_ || config_.saves || merger_.stages();
+  // A push that is committed before the worker's next task needs no copy.
+  worker.uncopied = worker.staged && !merger_.copies();
   worker.step = clock_of(id);
   worker.record.set_working(now);
   progress_.start(id, now);
   progress_.pulled(id, static_cast<double>(merger_.updates()));
+  merger_.begin_step(id);
   send_task(id, worker, entries);
   worker.task = std::move(entries);
 }
 
 void ParamController::send_task(NodeId id, const RunWorker& worker, const std::vector<ParamEntry>& entries) {
-  // A push that is committed before the worker's next task needs no copy.
-  const bool held = worker.staged && (was_bsp_ || config_.merge.kind == MergePolicy::Kind::all);
-  const TaskHead head{config_.run,         worker.step,     worker.staged, held, config_.local_schedule,
+  const TaskHead head{config_.run,         worker.step,     worker.staged, worker.uncopied, config_.local_schedule,
                       recorder_.records(), config_.filtered};
   EntryPacker task(param_kind::task, worker_address(id), 0, pack(head), true);
   for (const ParamEntry& entry : entries) {
@@ -339,10 +343,12 @@ void ParamController::drop_in_flight() {
 std::optional<ServerRequest> ParamController::finish(double now) {
   if (checkpoints_.active()) return cut(now);
   if (workers_.busy() != 0) return std::nullopt;
-  merger_.flush_staged(PushMerger::kAllSteps);
-  merger_.flush_buffered();
+  merger_.flush_staged(PushMerger::kAllSteps, now);
+  merger_.finish(now);
+  if (auto error = merger_.take_error()) return fail(std::move(*error));
   if (own_.in_pull()) return std::nullopt;
   if (checkpoints_.take_last()) return cut(now);
+  recorder_.show_merges(merger_);
   summary_.steps = slowest_;
   summary_.updates = merger_.updates();
   summary_.dropped = merger_.dropped();
@@ -383,6 +389,7 @@ void ParamController::check_waits(double now) {
   if (!began()) return;
   const bool stopping = phase_ == Phase::stopping;
   log_.check_waits(progress_, workers_, stopping ? std::optional(times_.stopped) : std::nullopt, now);
+  log_.check_held(merger_, config_.merge_name, now);
 }
 
 double ParamController::next_time() const {

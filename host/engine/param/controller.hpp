@@ -41,7 +41,7 @@ namespace actorhost {
 struct ControllerConfig {
   RunId run = 0;
   uint32_t shards = 1;
-  MergePolicy merge;
+  MergeRule* merge = nullptr;   // outlives the controller; null: every push is merged at once
   bool local_schedule = false;  // workers choose their keys
   double seconds = kForever;    // the run stops after this time
   CheckpointPlan checkpoint;
@@ -51,6 +51,7 @@ struct ControllerConfig {
   ParamTrace* trace = nullptr;           // records the run; may be null; outlives the controller
   BarrierBoard* board = nullptr;         // for observers; outlives the controller
   std::string barrier;                   // the rule's name in the trace and on the board
+  std::string merge_name;                // the merge rule's name on the board
   bool filtered = false;                 // values pass through filters
   std::string push_place;                // the source line of `push`: "push (job.lua:8)"
   double long_wait = 10;                 // seconds of waiting until the log reports it
@@ -166,6 +167,7 @@ class ParamController : private NonCopyable {
   uint64_t slowest_;  // the last known minimum clock of the counted workers
   Times times_;
   ParamSummary summary_;
+  MergeAll merge_all_;
   PushMerger merger_;
   RunCheckpoints checkpoints_;
   RunRecorder recorder_;

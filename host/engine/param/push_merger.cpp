@@ -1,36 +1,40 @@
 #include "host/engine/param/push_merger.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace actorhost {
 
-namespace {
-
-bool in_order(const CommitItem& a, const CommitItem& b) {
-  return a.step != b.step ? a.step < b.step : a.worker < b.worker;
-}
-
-}  // namespace
-
-PushMerger::PushMerger(RunId run, uint32_t shards, const MergePolicy& policy, uint64_t updates, Progress& progress,
+PushMerger::PushMerger(RunId run, uint32_t shards, MergeRule& rule, uint64_t updates, Progress& progress,
                        ParamShard& own, std::vector<Frame>& out)
-    : run_(run), shards_(shards), policy_(policy), progress_(progress), own_(own), out_(out), updates_(updates) {}
+    : run_(run),
+      shards_(shards),
+      rule_(rule),
+      progress_(progress),
+      own_(own),
+      out_(out),
+      version_(updates),
+      updates_(updates) {}
 
-void PushMerger::on_push(NodeId worker, uint64_t step, Arrival arrival) {
+void PushMerger::on_push(NodeId worker, uint64_t step, Arrival arrival, bool uncopied, double now) {
   newest_ = std::max(newest_, step);
+  const MergeRequest request{.worker = worker, .step = step, .version = begun_[worker], .uncopied = uncopied};
   switch (arrival) {
-    case Arrival::applied: ++updates_; return settle(worker, step, true);
-    case Arrival::staged: return merge_item({worker, step, 1});
-    case Arrival::held: return staged_.push_back({worker, step, 1});
+    case Arrival::applied:
+      ++updates_;
+      ++version_;
+      return settle(worker, step, true);
+    case Arrival::complete: return decide(request, copies(), now);
+    case Arrival::staged: return staged_.push_back(request);
   }
 }
 
-void PushMerger::commit(std::vector<CommitItem> items, bool mean) {
+/// `sum`: the items become one update, their weighted sum; else one update each.
+void PushMerger::commit(std::vector<CommitItem> items, bool sum) {
   if (items.empty()) return;
   updates_ += items.size();
+  version_ += sum ? 1 : items.size();
   for (const CommitItem& item : items) settle(item.worker, item.step, true);
-  const Commit commit{run_, mean, std::move(items)};
+  const Commit commit{run_, sum, std::move(items)};
   // Sends the commit to the other shards first, so that it precedes all later frames to workers.
   for (uint32_t shard = 1; shard < shards_; ++shard)
     out_.push_back(message_frame(param_kind::commit, server_address(shard), 0, commit));
@@ -45,53 +49,68 @@ void PushMerger::discard(NodeId worker, Discard::Extent extent, uint64_t step) {
   own_.discard(discard);
 }
 
-void PushMerger::merge_item(CommitItem item) {
-  const uint64_t staleness = newest_ > item.step ? newest_ - item.step : 0;
-  switch (policy_.kind) {
-    case MergePolicy::Kind::all:
-    case MergePolicy::Kind::mean: return commit({item}, false);
-    case MergePolicy::Kind::drop:
-      if (staleness <= policy_.later_than) return commit({item}, false);
-      ++dropped_;
-      settle(item.worker, item.step, false);
-      return discard(item.worker, Discard::Extent::one, item.step);
-    case MergePolicy::Kind::scale:
-      item.scale = std::pow(1 + static_cast<double>(staleness), -policy_.exponent);
-      return commit({item}, false);
-    case MergePolicy::Kind::buffer:
-      item.scale = 1 / static_cast<double>(policy_.k);
-      buffered_.push_back(item);
-      if (buffered_.size() >= policy_.k) commit(std::exchange(buffered_, {}), true);
-      return progress_.set_buffered(buffered_.size());
-  }
+/// `copies`: the rule may keep the push until the worker writes to it.
+void PushMerger::decide(MergeRequest request, bool copies, double now) {
+  if (error_) return;
+  if (request.uncopied && copies) return commit({{request.worker, request.step, 1}}, false);
+  request.model_version = version_;
+  request.newest = newest_;
+  request.workers = static_cast<uint32_t>(progress_.size());
+  request.now = now;
+  if (held_.empty()) held_since_ = now;
+  held_.emplace(request.worker, request.step);
+  MergeDecision decision;
+  const Status decided = rule_.decide(request, decision);
+  apply(decided, std::move(decision), now);
 }
 
-void PushMerger::flush_staged(uint64_t below) {
-  std::sort(staged_.begin(), staged_.end(), in_order);
-  const auto end = std::find_if(staged_.begin(), staged_.end(), [&](const auto& item) { return item.step >= below; });
-  std::vector<CommitItem> items(staged_.begin(), end);
+void PushMerger::apply(const Status& decided, MergeDecision decision, double now) {
+  if (!decided.ok()) {
+    error_ = decided.error();
+    return;
+  }
+  for (const CommitItem& item : decision.merged) held_.erase({item.worker, item.step});
+  if (!decision.merged.empty()) held_since_ = now;
+  for (const auto& [worker, step] : decision.dropped) {
+    held_.erase({worker, step});
+    ++dropped_;
+    settle(worker, step, false);
+    discard(worker, Discard::Extent::one, step);
+  }
+  const bool several = decision.merged.size() > 1;
+  commit(std::move(decision.merged), several);
+  progress_.set_buffered(held_.size());
+}
+
+void PushMerger::flush_staged(uint64_t below, double now) {
+  std::sort(staged_.begin(), staged_.end(), [](const MergeRequest& a, const MergeRequest& b) {
+    return a.step != b.step ? a.step < b.step : a.worker < b.worker;
+  });
+  const auto end = std::find_if(staged_.begin(), staged_.end(), [&](const auto& push) { return push.step >= below; });
+  std::vector<MergeRequest> pushes(staged_.begin(), end);
   staged_.erase(staged_.begin(), end);
-  // Makes one commit for the whole barrier if the policy allows it.
-  if (policy_.kind == MergePolicy::Kind::all) return commit(std::move(items), false);
-  if (policy_.kind == MergePolicy::Kind::mean) return commit_means(items);
-  for (const CommitItem& item : items) merge_item(item);
-}
-
-void PushMerger::flush_buffered() {
-  commit(std::exchange(buffered_, {}), true);
-  progress_.set_buffered(0);
-}
-
-// Makes one update for each clock. `items` are in order.
-void PushMerger::commit_means(const std::vector<CommitItem>& items) {
-  for (auto first = items.begin(); first != items.end();) {
-    const auto last =
-        std::find_if(first, items.end(), [&](const CommitItem& item) { return item.step != first->step; });
-    std::vector<CommitItem> round(first, last);
-    for (CommitItem& item : round) item.scale = 1 / static_cast<double>(round.size());
-    commit(std::move(round), true);
-    first = last;
+  if (!stages()) {  // makes one commit for the whole barrier
+    std::vector<CommitItem> items;
+    for (const MergeRequest& push : pushes) items.push_back({push.worker, push.step, 1});
+    return commit(std::move(items), false);
   }
+  const bool copied = copies();  // before the rule holds pushes of this barrier
+  for (auto first = pushes.begin(); first != pushes.end();) {
+    const auto last = std::find_if(first, pushes.end(), [&](const auto& push) { return push.step != first->step; });
+    const auto peers = static_cast<uint32_t>(last - first);
+    for (; first != last; ++first) {
+      first->peers = peers;
+      first->left = static_cast<uint32_t>(last - first) - 1;
+      decide(*first, copied, now);
+    }
+  }
+}
+
+void PushMerger::finish(double now) {
+  if (held_.empty() || error_) return;
+  MergeDecision decision;
+  const Status decided = rule_.finish(decision);
+  apply(decided, std::move(decision), now);
 }
 
 std::optional<uint64_t> PushMerger::take_number(NodeId worker, uint64_t step) {

@@ -1,58 +1,58 @@
 #pragma once
-// Decides when and how the complete pushes of a run are merged. On shard 0: its commits and discards reach each shard
+// Merges the complete pushes of a run as the merge rule decides. On shard 0: its commits and discards reach each shard
 // in the order of the decisions. Passive; belongs to the run's ParamController.
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "host/barrier/progress.hpp"
+#include "host/engine/param/merge_rule.hpp"
 #include "host/engine/param/param_messages.hpp"
 #include "host/engine/param/server_requests.hpp"
 #include "host/engine/param/shard.hpp"
 
 namespace actorhost {
 
-/// How late or surplus pushes are merged.
-struct MergePolicy {
-  enum class Kind : uint8_t {
-    all,
-    drop,    // drops pushes that are more than `later_than` steps behind the newest push
-    buffer,  // merges `k` pushes as one, with their mean (Nguyen et al. 2022, FedBuff)
-    scale,   // weights pushes by (1 + staleness)^-exponent
-    mean     // merges the pushes of one clock as one, with their mean; for BSP
-  };
-  Kind kind = Kind::all;
-  uint64_t later_than = 0;
-  uint32_t k = 1;
-  double exponent = 1;
-};
-
 class PushMerger {
  public:
   static constexpr uint64_t kAllSteps = ~uint64_t{0};
 
   /// `updates`: number of updates that the run had merged before it was resumed. The references outlive the merger;
-  /// `progress` is notified of buffered pushes.
-  PushMerger(RunId run, uint32_t shards, const MergePolicy& policy, uint64_t updates, Progress& progress,
-             ParamShard& own, std::vector<Frame>& out);
+  /// `progress` is notified of held pushes.
+  PushMerger(RunId run, uint32_t shards, MergeRule& rule, uint64_t updates, Progress& progress, ParamShard& own,
+             std::vector<Frame>& out);
 
   enum class Arrival {
-    applied,  // the shards have merged the parts already
-    staged,   // the policy merges it now
-    held      // flush_staged merges it
+    applied,   // the shards have merged the parts already
+    complete,  // the rule decides now
+    staged     // flush_staged asks the rule
   };
-  /// The push of a step is complete.
-  void on_push(NodeId worker, uint64_t step, Arrival arrival);
-  /// Merges the held pushes of clocks below `below`, in (step, worker) order.
-  void flush_staged(uint64_t below);
-  /// Merges the pushes that the policy `buffer` has collected.
-  void flush_buffered();
-  bool has_buffered() const noexcept { return !buffered_.empty(); }
+  /// Whether pushes that begin now must be stored, because the rule may not merge them at once.
+  bool stages() const { return !rule_.merges_all() || !held_.empty(); }
+  /// Whether a push that begins now must be copied, because the rule may merge it after the worker's next step.
+  bool copies() const { return rule_.keeps_pushes() || !held_.empty(); }
+  /// The worker begins a step with the current version of the model.
+  void begin_step(NodeId worker) { begun_[worker] = version_; }
+  /// The push of a step is complete. `uncopied`: the worker's bytes were not copied. A push that began so is merged
+  /// unchanged if the rule has been replaced by a rule that keeps pushes.
+  void on_push(NodeId worker, uint64_t step, Arrival arrival, bool uncopied, double now);
+  /// Asks the rule about the staged pushes of clocks below `below`, in (step, worker) order.
+  void flush_staged(uint64_t below, double now);
+  /// No push will follow: the rule decides about the pushes that it holds.
+  void finish(double now);
+  using PushName = std::pair<NodeId, uint64_t>;  // worker, step
+  /// The pushes that the rule holds.
+  const std::set<PushName>& held() const noexcept { return held_; }
+  /// When the rule began to hold pushes without merging any.
+  double held_since() const noexcept { return held_since_; }
   /// No shard merges these pushes.
   void discard(NodeId worker, Discard::Extent extent, uint64_t step);
+  /// The rule's failure, once: the run cannot continue.
+  std::optional<Error> take_error() { return std::exchange(error_, std::nullopt); }
 
   /// The push of this step belongs to a numbered task.
   void set_number(NodeId worker, uint64_t step, uint64_t number) { numbers_[{worker, step}] = number; }
@@ -65,24 +65,28 @@ class PushMerger {
   uint64_t dropped() const noexcept { return dropped_; }
 
  private:
-  void merge_item(CommitItem item);
-  void commit(std::vector<CommitItem> items, bool mean);
-  void commit_means(const std::vector<CommitItem>& items);
+  void decide(MergeRequest request, bool copies, double now);
+  void apply(const Status& decided, MergeDecision decision, double now);
+  void commit(std::vector<CommitItem> items, bool sum);
   void settle(NodeId worker, uint64_t step, bool merged);
 
   const RunId run_;
   const uint32_t shards_;
-  const MergePolicy policy_;
+  MergeRule& rule_;
   Progress& progress_;
   ParamShard& own_;
   std::vector<Frame>& out_;
-  std::vector<CommitItem> staged_;    // complete pushes that wait for the barrier
-  std::vector<CommitItem> buffered_;  // pushes of the merge policy `buffer`
-  uint64_t newest_ = 0;               // the highest clock of a push so far
-  uint64_t updates_;
+  std::vector<MergeRequest> staged_;  // complete pushes that wait for the barrier
+  std::set<PushName> held_;
+  double held_since_ = 0;
+  uint64_t newest_ = 0;  // the highest clock of a push so far
+  uint64_t version_;     // updates of the model
+  uint64_t updates_;     // merged pushes
   uint64_t dropped_ = 0;
+  std::map<NodeId, uint64_t> begun_;                         // the version with which each worker began its step
   std::map<std::pair<NodeId, uint64_t>, uint64_t> numbers_;  // of tasks by worker and step, until they are settled
   std::vector<TaskOutcome> outcomes_;
+  std::optional<Error> error_;
 };
 
 }  // namespace actorhost

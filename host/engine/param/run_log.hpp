@@ -12,6 +12,7 @@
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
 #include "host/engine/param/param_messages.hpp"
+#include "host/engine/param/push_merger.hpp"
 #include "host/engine/param/run_workers.hpp"
 
 namespace actorhost {
@@ -33,6 +34,8 @@ class RunLog {
   /// Logs each wait of over 10 s once: the waiting workers, and the workers that they wait for. `stopped`: when the end
   /// of the run was decided, while the end waits for the pushes in progress.
   void check_waits(const Progress& progress, const RunWorkers& workers, std::optional<double> stopped, double now);
+  /// Logs once that the merge rule `name` has held pushes for over 10 s without merging any.
+  void check_held(const PushMerger& merger, const std::string& name, double now);
   /// When to check for long waits again.
   double next_check() const noexcept { return next_check_; }
 
@@ -44,6 +47,7 @@ class RunLog {
   const std::string push_place_;
   double next_check_ = 0;
   double logged_since_ = -1;  // the start of the last logged wait
+  double logged_held_since_ = -1;
   uint64_t non_finite_ = 0;
   std::unordered_map<NodeId, uint64_t> reported_;  // the step after the last reported step
 };

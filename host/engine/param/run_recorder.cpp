@@ -2,13 +2,15 @@
 
 #include <utility>
 
+#include "host/engine/param/push_merger.hpp"
 #include "host/engine/param/run_workers.hpp"
 
 namespace actorhost {
 
-RunRecorder::RunRecorder(uint32_t run, std::string barrier, ParamTrace* trace, BarrierBoard* board, Log& log)
+RunRecorder::RunRecorder(uint32_t run, std::string barrier, const std::string& merge, ParamTrace* trace,
+                         BarrierBoard* board, Log& log)
     : barrier_(std::move(barrier)), trace_(trace), board_(board), log_(log), recording_(trace != nullptr) {
-  if (board_ != nullptr) board_->begin(run, barrier_);
+  if (board_ != nullptr) board_->begin(run, barrier_, merge);
 }
 
 void RunRecorder::add(NodeId id, RecordedWorker& worker) {
@@ -29,6 +31,13 @@ void RunRecorder::show_gate(const Gate& gate) {
   board_->passed.set(gate.passed());
   board_->refused.set(gate.refused());
   board_->bound.set(gate.rule().staleness());
+}
+
+void RunRecorder::show_merges(const PushMerger& merger) {
+  if (board_ == nullptr) return;
+  board_->merged.set(merger.updates());
+  board_->dropped.set(merger.dropped());
+  board_->held.set(merger.held().size());
 }
 
 void RunRecorder::complete(NodeId id, RecordedWorker& worker, uint64_t step, double compute, double began, double now) {

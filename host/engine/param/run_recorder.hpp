@@ -14,6 +14,7 @@
 
 namespace actorhost {
 
+class PushMerger;
 class RunWorkers;
 
 /// The recorder's part of a worker.
@@ -35,7 +36,8 @@ struct RecordedWorker {
 class RunRecorder : private NonCopyable {
  public:
   /// Shows the run on the board. `trace` and `board` may be null and outlive the recorder.
-  RunRecorder(uint32_t run, std::string barrier, ParamTrace* trace, BarrierBoard* board, Log& log);
+  RunRecorder(uint32_t run, std::string barrier, const std::string& merge, ParamTrace* trace, BarrierBoard* board,
+              Log& log);
   /// Writes the recorded rows of the run to their file.
   ~RunRecorder() {
     if (trace_ != nullptr) trace_->flush();
@@ -57,6 +59,7 @@ class RunRecorder : private NonCopyable {
   }
   void show_gate(const Gate& gate);
   /// The worker has completed its step `step`, counted from 1, which began at `began`. `compute` is its claim.
+  void show_merges(const PushMerger& merger);
   void complete(NodeId id, RecordedWorker& worker, uint64_t step, double compute, double began, double now);
   void park(NodeId id, RecordedWorker& worker, uint64_t step, double now);
   void unpark(NodeId id, RecordedWorker& worker, uint64_t step, double now);

@@ -19,6 +19,7 @@ namespace actorhost {
 struct RunWorker {
   bool ready = false;            // it has reached the run
   bool busy = false;             // it works on a task
+  bool uncopied = false;         // the shards do not copy the push, because it is merged before the worker's next step
   bool staged = false;           // the push of its task is stored until shard 0 commits it
   bool parked = false;           // it has no task until `schedule` gives it work
   uint64_t step = 0;             // its clock: the number of its completed steps

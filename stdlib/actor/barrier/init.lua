@@ -7,7 +7,7 @@
 ---     local rule = barrier.sample(10, function(view) return view:behind(2) <= 1 end)
 local check = require("actor.check")
 local evaluators = require("actor.barrier.evaluator")
-local files = require("actor.barrier.spec")
+local specs = require("actor.policy.spec")
 local library = require("actor.barrier.library")
 local rules = require("actor.barrier.rule")
 local progresses = require("actor.barrier.progress")
@@ -36,32 +36,16 @@ local M = {}
 ---@class actor.barrier.Sampling
 ---@field resample? "event"|"sticky"|{poll: number} when a waiting worker draws a new sample (rules/sample.lua)
 
-for name, description in pairs(library.rules) do M[name] = library.constructor(description) end
+for name, description in pairs(library.rules) do M[name] = library:constructor(description) end
 
----Lists all rules, the classic rules first, and then all merge policies: a row {kind, name, usage, summary, definition,
----paper, example} for each.
+---Lists all rules, the classic rules first: a row {name, usage, summary, definition, paper, example} for each.
 ---```lua
 ---for _, row in ipairs(actor.barrier.list()) do
 ---  if row.name == "ssp" then print(row.usage, row.definition) end  --> ssp:S min >= step - s
 ---end
 ---```
-M.list = library.list
-
----Loads a rule's file: returns its text and the name that errors show, or nil and a message. On a node it searches as
----`require` does, beside the job's script and over the network; elsewhere it opens a local file.
----@type fun(path: string): string?, string?
-M.loader = files.read
-if package.preload["actor.c.node"] then
-  local node = require("actor.c.node")
-  M.loader = function(path)
-    local text, chunk = node.find_source(path)
-    return text, text and "@" .. chunk or chunk
-  end
-end
-
----Runs the chunk of a rule's file, as pcall does. A program that must be able to stop the chunk replaces this function.
----@type fun(chunk: function, path: string): boolean, any
-M.runner = function(chunk) return pcall(chunk) end
+---@return actor.policy.Listed[]
+function M.list() return library:list() end
 
 ---Makes a rule from a function, a rule or a text. A text is the rule's name, then its parameters after colons (bsp,
 ---ssp:4, pssp:10:4, delay_bounded:2:ssp:4; see `list`), and for sampling rules `@event`, `@sticky` or `@poll:0.5`. Or a
@@ -76,7 +60,7 @@ M.runner = function(chunk) return pcall(chunk) end
 function M.from(spec, options)
   options = check.optional_options(options, { resample = "string?", load = "function?" }, "barrier.from")
   if type(spec) ~= "string" then return rules.of(spec, "barrier.from") end
-  return files.parse(spec, { resample = options.resample, load = options.load or M.loader, runner = M.runner })
+  return specs.parse(spec, { library = library, resample = options.resample, load = options.load })
 end
 
 ---Makes an evaluator, which evaluates a rule for all waiting workers in one call; its `set` changes the rule.

@@ -1,5 +1,5 @@
 --- A barrier rule is a callable value, `rule(view) -> pass`, with a name and a description of its dependencies.
-local check = require("actor.check")
+local policy = require("actor.policy.rule")
 
 ---@class actor.barrier.Native
 ---@field kind "clock"|"free"|"sampled" clock: passes when min >= step - staleness; free: always passes; sampled: like clock, over samples
@@ -7,24 +7,16 @@ local check = require("actor.check")
 ---@field beta? integer
 ---@field resample? "event"|"sticky"|{poll: number}
 
----@class actor.barrier.Rule
----@field name string "ssp(4)", "rule.lua:halfway"
+---@class actor.barrier.Rule: actor.policy.Rule
 ---@field run fun(view: actor.barrier.View): boolean, number?, integer?, integer? true, false, or false and seconds until the next evaluation (nil: none); with `watches` "worker" also the id and the step of a worker
 ---@field staleness? number the most steps that a passing worker may be ahead; 0 is BSP, nil means no bound
 ---@field watches "floor"|"event"|"timer"|"worker" dependencies of its result: the smallest clock, any completion, re-check times only; "worker": a `false` with a worker and a step holds until that worker has completed as many steps, a `false` without them until any completion
 ---@field resample? "event"|"sticky"|{poll: number} of a sampling rule
 ---@field policy_given? boolean the policy was set explicitly; else an engine may have another default
 ---@field native? actor.barrier.Native an equivalent for an evaluator in C++ (host/sim/admission.hpp)
----@field where? string "rule.lua:3", where a user's function is defined
 ---@overload fun(view: actor.barrier.View): boolean, number?
-local Rule = {}
-Rule.__index = Rule
 
-function Rule:__call(view) return self.run(view) end
-
-function Rule:__tostring() return self.name end
-
-local M = {}
+local M = policy.family("barrier rule", { watches = "event" }) -- any completion may change a function's result
 
 -- Slack for shares of a count: a product that is whole in decimal may be slightly more in binary, as 0.07 * 100 > 7.
 M.rounding = 1e-9
@@ -47,35 +39,6 @@ end
 function M.share(view, rule, state)
   view.shared[rule] = state
   return state
-end
-
----@param fields table
----@return actor.barrier.Rule
-function M.new(fields) return setmetatable(fields, Rule) end
-
----@param value any
----@return boolean
-function M.is(value) return type(value) == "table" and getmetatable(value) == Rule end
-
----Returns a rule unchanged, or makes a rule from a function: any completion may change its result.
----@param value actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?
----@param fn string the called function, for the error message
----@param name? string
----@return actor.barrier.Rule
-function M.of(value, fn, name)
-  if M.is(value) then return value end
-  if type(value) ~= "function" then check.wrong("rule", fn, "a rule or a function", value) end
-  local info = debug.getinfo(value, "S")
-  local where = info.short_src .. ":" .. info.linedefined
-  return M.new { name = name or where, run = value, watches = "event", where = where }
-end
-
----Returns a rule's name for error messages: "barrier rule 'halfway' (rule.lua:3)".
----@param rule actor.barrier.Rule
----@return string
-function M.label(rule)
-  local where = rule.where and rule.where ~= rule.name and " (" .. rule.where .. ")" or ""
-  return "barrier rule '" .. rule.name .. "'" .. where
 end
 
 return M

@@ -13,7 +13,7 @@ local new_rng = require("actor.rng")
 ---@field population number the number of all workers: `view:passed(view.step) >= math.min(view.n, view.population / 2)`
 ---@field now number seconds on the run's clock: `view.now < 10 or view:behind(4) == 0`
 ---@field waited number seconds since the worker began to wait: `view:behind(0) == 0 or view.waited >= 2`
----@field buffered number received updates that wait to be merged with others (param.merge.buffer); else 0: `view.buffered < 8`
+---@field buffered number pushes that the merge rule holds (actor.merge): `view.buffered < 8`
 ---@field duration number seconds of its last step, 0 before the first: `view.duration > 1 or view:behind(2) == 0`
 ---@field average number seconds of its recent steps, exponentially smoothed; 0 before the first: `view.waited >= view.average`
 ---@field steps number[] completed steps of the seen workers, 1 .. n; `#view.steps` is n: `view.n == 0 or view.step <= view.steps[1] + 4`

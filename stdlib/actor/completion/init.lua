@@ -23,7 +23,7 @@ local M = {}
 local function rules()
   local out = {}
   for _, rule in ipairs(barrier.list()) do
-    if rule.kind == "rule" then out[#out + 1] = rule.usage:match("^[%w_]+:?") end
+    out[#out + 1] = rule.usage:match("^[%w_]+:?")
   end
   return out
 end

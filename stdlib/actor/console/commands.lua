@@ -4,7 +4,6 @@ local control = require("actor.c.control")
 local files = require("actor.c.files")
 local json = require("actor.console.json")
 local keys = require("actor.inspect.keys")
-local library = require("actor.barrier")
 local links = require("actor.inspect.links")
 local log = require("actor.inspect.log")
 local nodes = require("actor.inspect.nodes")
@@ -68,7 +67,7 @@ add_view("nodes", "[SORT]", "the activity of each node, its duration and the sha
 
 add_view("steps", "", "steps of the workers, as bars", {}, steps.table)
 
--- --- the barrier ---
+-- --- the barrier rule and the merge rule ---
 
 -- Makes a rule from a text: a file, file.lua:name, or a spec.
 local function rule_of(word)
@@ -80,47 +79,56 @@ local function rule_of(word)
 end
 
 -- Sets the rule and returns the text of the previous rule; nil after an error, which it shows.
-local function swap(session, rule)
-  local reply, why = session:control { op = "barrier", spec = rule.spec, source = rule.source, name = rule.name }
+local function swap(session, what, rule)
+  local reply, why = session:control { op = what, spec = rule.spec, source = rule.source, name = rule.name }
   if reply then return reply.before or "?" end
   if why then session:show_error(why) end
 end
 
-add("barrier", "[set SPEC|FILE.lua[:NAME] | undo]", "the rule and the waiting workers, with cause and time; sets another rule, live; restores the previous rule",
-  function(session, rest)
+-- Adds the command :WHAT, which shows and replaces a rule. `noun`: "the barrier"; `example`: a rule's text.
+local function add_rule(what, noun, library, example, summary, show)
+  local function done(text, before)
+    return ("%s is %s; it was %s"):format(noun, text, before), { [what] = text, before = before }
+  end
+  add(what, "[set SPEC|FILE.lua[:NAME] | undo]", summary, function(session, rest)
     local verb, word = rest:match("^(%a*)%s*(.-)$")
+    local earlier = session.rules[what] or {} -- the rules before the present rule of this session, the present rule last
+    session.rules[what] = earlier
     if verb == "" then
       local state = session:state { "barrier" }
-      if state then return barrier.table(state), state.barrier or {} end
+      if state then return show(state), state.barrier or {} end
     elseif verb == "set" and word ~= "" then
       local rule, why = rule_of(word)
       if not rule then return session:show_error(why) end
-      local before = swap(session, rule)
+      local before = swap(session, what, rule)
       if not before then return nil end
-      table.insert(session.rules, session.rule or { spec = before, text = before })
-      session.rule = rule
-      return ("the barrier is %s; it was %s"):format(rule.text, before), { barrier = rule.text, before = before }
+      if #earlier == 0 then earlier[1] = { spec = before, text = before } end
+      earlier[#earlier + 1] = rule
+      return done(rule.text, before)
     elseif verb == "undo" and word == "" then
-      local rule = table.remove(session.rules)
-      if not rule then return session:show_error("this session has set no barrier to undo") end
-      local before = swap(session, rule)
-      if not before then
-        table.insert(session.rules, rule)
-        return nil
-      end
-      session.rule = #session.rules > 0 and rule or nil
-      return ("the barrier is %s again; it was %s"):format(rule.text, before), { barrier = rule.text, before = before }
+      local rule = earlier[#earlier - 1]
+      if not rule then return session:show_error(("this session has set no %s to undo"):format(noun:gsub("^the ", ""))) end
+      local before = swap(session, what, rule)
+      if not before then return nil end
+      earlier[#earlier] = nil
+      return done(rule.text .. " again", before)
     else
-      session:show_error(":barrier shows the rule; :barrier set pssp:10:4, :barrier set rule.lua, :barrier undo change it")
+      session:show_error((":%s shows the rule; :%s set %s, :%s set rule.lua, :%s undo change it"):format(what, what, example,
+        what, what))
     end
-  end,
-  function(_, before)
+  end, function(_, before)
     if not before:find("^set%s") then return { "set ", "undo" } end
     local words = {}
     for _, rule in ipairs(library.list()) do words[#words + 1] = "set " .. rule.name end
     for _, path in ipairs(M.paths(before:match("^set%s+(.*)$"))) do words[#words + 1] = "set " .. path end
     return words
   end)
+end
+
+add_rule("barrier", "the barrier", require("actor.barrier"), "pssp:10:4",
+  "the rule and the waiting workers, with cause and time; sets another rule, live; restores the previous rule", barrier.table)
+add_rule("merge", "the merge rule", require("actor.merge"), "drop:2",
+  "the rule and its decisions about pushes; sets another rule, live; restores the previous rule", barrier.merges)
 
 -- --- the parameter server ---
 

@@ -247,7 +247,7 @@ local function described(name)
 end
 
 ---Lists the functions and methods of a module that have an example, and its one-line functions, as scripts call them,
----each once: from `contents`, from the module's tables ("param.merge.mean"), and the layers of chains ("node:conv2d").
+---each once: from `contents`, from the module's tables ("barrier.ssp"), and the layers of chains ("node:conv2d").
 ---@param module string "actor.param"
 ---@return actor.help.Listed[]
 function M.listing(module)

@@ -195,20 +195,20 @@ local function command_html(name, text, texts)
   return table.concat(html, "\n")
 end
 
--- Adds the barrier rules, which have a table of descriptions instead of docstrings.
-local function rules(page, texts)
-  for _, rule in ipairs(require("actor.barrier").list()) do
-    if rule.kind == "rule" then
-      local name = "barrier." .. rule.name
-      page:add('<section id="%s"><h3><a class="self" href="#%s"><code>%s</code></a></h3><p>%s.</p>', name, name,
-        escaped(rule.usage), escaped(rule.summary))
-      page:add("<p>A worker passes when <code>%s</code>.</p>", escaped(rule.definition))
-      page:add("<h4>Example</h4>%s", code_block(('actor.barrier.from("%s") -- or --barrier %s'):format(rule.example,
-        rule.example)))
-      page:add('<p class="source">%s</p></section>', escaped(rule.paper))
-      local about = ("%s. %s"):format(rule.summary, rule.definition)
-      texts[#texts + 1] = search.text("function", name, about, { url = url_of("barrier", name) })
-    end
+local rule_modules = { barrier = "A worker passes when", merge = "Definition:" }
+
+-- Adds the rules of a module, which have a table of descriptions instead of docstrings.
+local function rules(page, texts, module)
+  for _, rule in ipairs(require("actor." .. module).list()) do
+    local name = module .. "." .. rule.name
+    page:add('<section id="%s"><h3><a class="self" href="#%s"><code>%s</code></a></h3><p>%s.</p>', name, name,
+      escaped(rule.usage), escaped(rule.summary))
+    page:add("<p>%s <code>%s</code>.</p>", rule_modules[module], escaped(rule.definition))
+    page:add("<h4>Example</h4>%s", code_block(('actor.%s.from("%s") -- or --%s %s'):format(module, rule.example, module,
+      rule.example)))
+    page:add('<p class="source">%s</p></section>', escaped(rule.paper))
+    local about = ("%s. %s"):format(rule.summary, rule.definition)
+    texts[#texts + 1] = search.text("function", name, about, { url = url_of(module, name) })
   end
 end
 
@@ -236,7 +236,7 @@ local function module_page(page, module, items, types, texts)
       page:entry(item.name, item.title, item.entry)
     end
   end
-  if module == "barrier" then rules(page, texts) end
+  if rule_modules[module] then rules(page, texts, module) end
   page:short_entries(short)
   if #types > 0 then page:add('<h2 id="types">Types</h2>') end
   for _, entry in ipairs(types) do

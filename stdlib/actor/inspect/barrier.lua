@@ -62,4 +62,18 @@ function M.table(state)
   return table.concat(parts, "\n")
 end
 
+---@param state table with barrier
+---@return string
+function M.merges(state)
+  local lines = {}
+  for _, run in ipairs(state.barrier or {}) do
+    local merge = run.merge
+    if merge then
+      lines[#lines + 1] = ("run %s: %s, merged %d pushes, dropped %d, holds %d"):format(run.run or 1, merge.rule, merge.merged,
+        merge.dropped, merge.held)
+    end
+  end
+  return #lines > 0 and table.concat(lines, "\n") or "no parameter server of this run is at work under a merge rule"
+end
+
 return M

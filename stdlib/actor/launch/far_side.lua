@@ -13,7 +13,7 @@ M.greeting = "actorhost-launch "
 ---@class actor.launch.Request
 ---@field files actor.launch.File[]
 ---@field words string[] flags of the job
----@field barrier? string name of a rule in the file of --barrier: "" or ":NAME"
+---@field rules table<string, string> the flags --barrier and --merge with a file: "barrier/FILE.lua:NAME"
 ---@field script string "job/SCRIPT"
 ---@field arguments string[] of the job
 ---@field variables table<string, string> of the environment
@@ -63,9 +63,9 @@ local function start(request, folder)
     words[#words + 1] = "--token-file"
     words[#words + 1] = folder .. "/token"
   end
-  if request.barrier then
-    words[#words + 1] = "--barrier"
-    words[#words + 1] = folder .. "/" .. request.barrier
+  for flag, file in pairs(request.rules) do
+    words[#words + 1] = flag
+    words[#words + 1] = folder .. "/" .. file
   end
   words[#words + 1] = folder .. "/" .. request.script
   for _, word in ipairs(request.arguments) do words[#words + 1] = word end

@@ -78,10 +78,12 @@ end
 ---@param rule? string path of the file of --barrier
 ---@return actor.launch.File[]? files "job/SCRIPT" first, the rule as "rule/FILE"
 ---@return string? message
-function M.collect(script, more, rule)
+function M.collect(script, more, rules)
   local set = setmetatable({ folder = folder_of(script), known = {}, bytes = 0 }, JobFiles)
   local fine, why = set:add_file("job/" .. base_of(script), script)
-  if fine and rule then fine, why = set:add_file("rule/" .. base_of(rule), rule) end
+  for flag, path in util.pairs(rules) do
+    if fine then fine, why = set:add_file(("%s/%s"):format(flag, base_of(path)), path) end
+  end
   for _, path in ipairs(more) do
     if fine then fine, why = set:copy(path) end
   end

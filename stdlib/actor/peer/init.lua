@@ -21,6 +21,7 @@ local callbacks = require("actor.callbacks")
 local check = require("actor.check")
 local events = require("actor.events")
 local barrier = require("actor.barrier")
+local specs = require("actor.policy.spec")
 local engine = require("actor.peer.run")
 local c = require("actor.c.peer")
 local native = require("actor.ffi")("peer")
@@ -188,15 +189,17 @@ function M.set_barrier(rule)
 end
 
 ---For the host: replaces this worker's rule during the run. Raises for an invalid rule, without changing anything.
+---@param what "barrier"|"merge"
 ---@param spec string a rule by its text; with `text`, "rule.lua:name" or ""
 ---@param text string the source of the rule file, or ""
 ---@param name string name of the rule file
 ---@return string before
-function M.swap_barrier(spec, text, name)
+function M.swap(what, spec, text, name)
   if not engine.running() then error("no peer.run is in progress", 0) end
+  if what == "merge" then error("peers merge every update at once: they have no merge rule to replace", 0) end
   return engine.set_rule(spec ~= "" and spec or "rule.lua", {
     load = function(path)
-      if text == "" then return barrier.loader(path) end
+      if text == "" then return specs.loader(path) end
       return text, name ~= "" and name or "@" .. path
     end,
   }, spec ~= "" and spec or name)

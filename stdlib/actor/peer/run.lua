@@ -6,6 +6,7 @@ local node = require("actor.c.node")
 local events = require("actor.events")
 local codec = require("actor.codec")
 local barrier = require("actor.barrier")
+local merge = require("actor.merge")
 local callbacks = require("actor.callbacks")
 local util = require("actor.util")
 local log = require("actor.log")
@@ -48,7 +49,7 @@ local M = {}
 ---@field barrier? string|function decides when this worker may begin a step (actor.barrier, default bsp); `--barrier` overrides it. Without a sample a rule sees only min() and n. A sample is redrawn every half second, unless the rule or the command line specifies sticky or poll:SECONDS
 ---@field stop? fun(ctx: actor.peer.Context): boolean whether this worker stops; required without `--seconds`. Other workers do not wait for a stopped worker; it serves its keys until all have stopped
 ---@field init? fun(from: {updates: integer}): table<actor.param.Key, any> runs on the worker with the smallest id before the first step: returns values for keys without a value. If that worker fails meanwhile, it runs on the next worker as well. `from.updates` is 0, as in a param.run that does not resume
----@field merge? actor.param.Merge param.merge.all(), the only policy here
+---@field merge? string|actor.merge.Rule "all", the only merge rule here
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
 ---@field shared? boolean true: tensors are not copied within a process. In return, no function may write to a tensor that it has returned or received
 ---@field seconds? boolean false: only `stop` ends the run; `--seconds` has no effect
@@ -56,7 +57,7 @@ local M = {}
 
 local kinds = {
   schedule = "function?", schedule_local = "function?", push = "function", pull = "function|table?", barrier = "string|function|table?",
-  stop = "function?", init = "function?", merge = "table?", check_finite = "boolean?", shared = "boolean?",
+  stop = "function?", init = "function?", merge = "string|function|table?", check_finite = "boolean?", shared = "boolean?",
   seconds = "boolean?", checkpoint = "table|boolean?", filter = "any?", tasks = "any?", lost = "any?",
 }
 
@@ -73,9 +74,9 @@ local function check_honoured(run, flags)
   for _, name in ipairs { "filter", "tasks", "lost" } do
     if run[name] then refuse(name, unsupported[name]) end
   end
-  if run.merge and run.merge.kind ~= "all" then
-    refuse(("merge policy '%s'"):format(tostring(run.merge.kind)),
-      "the owner of a key does not know the newest step of all")
+  local rule = merge.from(flags.merge or run.merge or "all")
+  if rule.native ~= "all" then
+    refuse(("merge rule '%s'"):format(rule.name), "the owner of a key knows neither the model's version nor the newest step")
   end
   local checkpoint = run.checkpoint and "checkpoint"
     or run.checkpoint == nil and (flags.resume and "--resume" or flags.checkpoint and "--checkpoint")

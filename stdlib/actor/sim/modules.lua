@@ -44,7 +44,7 @@ function M.forget()
   loaded = {}
 end
 
----Makes a barrier.runner for rule files that may `require` modules.
+---Makes a runner (actor.policy.spec) for rule files that may `require` modules.
 ---@param run fun(chunk: function, path: string): boolean, any
 ---@return fun(chunk: function, path: string): boolean, any
 function M.runner(run)

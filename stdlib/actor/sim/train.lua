@@ -9,7 +9,8 @@
 ---
 --- The random numbers of a gradient depend only on seed, node and step, so a node has the same data under every rule.
 local check = require("actor.check")
-local merge = require("actor.barrier.merge")
+local barrier = require("actor.barrier")
+local merge = require("actor.merge")
 local spelling = require("actor.c.names")
 local rng = require("actor.rng")
 local sim = require("actor.sim")
@@ -31,7 +32,8 @@ local M = {}
 ---@field time number simulated seconds of the whole run
 
 ---@class actor.sim.Plan
----@field merge? actor.param.Merge a merge policy of param.merge; default: `all`
+---@field merge? string|actor.merge.Rule|function a merge rule (actor.merge); default: `all`
+---@field bsp? boolean the barrier rule of the trace is BSP, so the merge rule decides when a barrier opens; `run` sets it
 ---@field points? integer number of evaluations of loss and accuracy after the start; default 50
 ---@field rate? number|fun(updates: integer, nodes: integer): number replaces the model's rate
 
@@ -40,7 +42,7 @@ local M = {}
 ---@field updates integer[] number of merged updates at that time
 ---@field loss number[]
 ---@field accuracy? number[]
----@field dropped integer updates dropped by the merge policy
+---@field dropped integer updates dropped by the merge rule
 
 local default_points = 50
 
@@ -55,44 +57,52 @@ function State:rate()
   return rate
 end
 
--- Merges the stored updates: up to k updates under buffer{k}, the updates of a step under mean. At the end of a run
--- there may be fewer than k updates; each still counts 1/k.
+-- Makes one update of the merged pushes.
+function State:merge(merged, dropped)
+  self.dropped = self.dropped + #dropped
+  if #merged == 0 then return end
+  local rate = self:rate()
+  for _, push in ipairs(merged) do self.model.apply(self.params, push.update, push.weight * rate) end
+  self.updates, self.version = self.updates + #merged, self.version + 1
+end
+
+function State:decide(push)
+  local view = self.merges.view
+  view.now, view.version, view.workers = self.now, self.version, self.workers
+  push.behind = self.newest - push.step
+  self:merge(self.merges:take(push))
+end
+
+-- Decides about the staged pushes, in the order of the server's barrier.
 function State:flush()
-  local updates = self.buffered
-  if #updates == 0 then return end
-  self.buffered = {}
-  local scale = self:rate() / (self.merge.k or #updates)
-  for _, update in ipairs(updates) do self.model.apply(self.params, update, scale) end
-  self.updates = self.updates + #updates
-end
-
--- Stores an update, under mean. The updates of a step are merged when a node begins a later step; under bsp all of them
--- have then arrived.
-function State:hold(update, step)
-  if step < self.held_step or (#self.buffered > 0 and step > self.held_step) then
-    check.fail("param.merge.mean() merges step by step, so it needs a rule that is BSP (bsp, backup:0, quorum:1); "
-      .. "an update of step %d came among those of step %d", step, self.held_step)
+  local staged = self.staged
+  if #staged == 0 then return end
+  self.staged = {}
+  table.sort(staged, function(a, b)
+    if a.step ~= b.step then return a.step < b.step end
+    return a.worker < b.worker
+  end)
+  local first = 1
+  for i, push in ipairs(staged) do
+    if push.step ~= staged[first].step then first = i end
+    local last = first
+    while staged[last + 1] and staged[last + 1].step == push.step do last = last + 1 end
+    push.peers, push.left = last - first + 1, last - i
+    self:decide(push)
   end
-  self.held_step = step
-  self.buffered[#self.buffered + 1] = update
 end
 
-function State:take(update, step)
+-- Under a BSP rule pushes are staged until a node begins a later step; by then all pushes of the step have arrived.
+function State:take(update, id, step)
   self.newest = math.max(self.newest, step)
-  local policy = self.merge
-  if policy.kind == "mean" then return self:hold(update, step) end
-  if policy.kind == "buffer" then
-    self.buffered[#self.buffered + 1] = update
-    if #self.buffered >= policy.k then self:flush() end
-    return
+  local push = { worker = id, step = step, version = self.begun[id], update = update, peers = 1, left = 0 }
+  if not self.stages then return self:decide(push) end
+  if self.merges.rule.bsp and (step < self.staged_step or (#self.staged > 0 and step > self.staged_step)) then
+    check.fail("merge rule '%s' merges step by step, so it needs a barrier rule that is BSP (bsp, backup:0, quorum:1); "
+      .. "an update of step %d came among those of step %d", self.merges.rule.name, step, self.staged_step)
   end
-  local weight = merge.weight(policy, self.newest - step)
-  if not weight then
-    self.dropped = self.dropped + 1
-    return
-  end
-  self.model.apply(self.params, update, weight * self:rate())
-  self.updates = self.updates + 1
+  self.staged_step = math.max(self.staged_step, step)
+  self.staged[#self.staged + 1] = push
 end
 
 ---Returns the random number generator of one step of a node.
@@ -102,18 +112,24 @@ end
 ---@return actor.Rng
 function M.rng_of(seed, id, step) return rng(seed, (id + 1) * 2 ^ 24 + step) end
 
-local on = {} -- handlers by event; the events join, start and finish need none
+local on = {} -- handlers by event; the events start and finish need none
 
-function on.leave(self, id) self.pending[id] = nil end
+function on.join(self) self.workers = self.workers + 1 end
+
+function on.leave(self, id)
+  self.pending[id], self.workers = nil, self.workers - 1
+end
 
 function on.release(self, id, step)
+  if step > self.staged_step then self:flush() end
+  self.begun[id] = self.version
   self.pending[id] = self.model.gradient(self.params, id, step, M.rng_of(self.setup.seed, id, step))
 end
 
 function on.apply(self, id, step)
   local update = self.pending[id]
   self.pending[id] = nil
-  if update ~= nil then self:take(update, step - 1) end
+  if update ~= nil then self:take(update, id, step - 1) end
 end
 
 function State:record_point(time)
@@ -133,24 +149,22 @@ function State:walk(trace, points)
       self:record_point(ended * point / points)
       point = point + 1
     end
-    if event[i] == "release" and self.merge.kind == "mean" and step[i] > self.held_step then self:flush() end
+    self.now = time[i]
     local react = on[event[i]]
     if react then react(self, id[i], step[i]) end
   end
   for late = point, points - 1 do self:record_point(ended * late / points) end
   self:flush()
+  self:merge(self.merges:finish())
   self:record_point(ended)
 end
 
-local plan_kinds = { merge = "table?", points = "number?", rate = "number|function?" }
+local plan_kinds = { merge = "string|function|table?", bsp = "boolean?", points = "number?", rate = "number|function?" }
 
 local function check_plan(plan)
   local fn = "sim.train.run"
   check.options(plan, plan_kinds, fn)
   check.integer(plan.points or default_points, "points", fn, 1, 1e6)
-  if plan.merge and not merge.kinds[plan.merge.kind] then
-    check.fail("%s: merge is none of param.merge's", fn)
-  end
 end
 
 local model_kinds = {
@@ -172,10 +186,12 @@ function M.replay(trace, model, setup, plan)
   local training = { time = {}, updates = {}, loss = {}, accuracy = model.accuracy and {} or nil }
   local state = setmetatable({
     model = model, setup = setup, rate_of = plan.rate or model.rate or 1,
-    training = training, updates = 0, dropped = 0, newest = 0, buffered = {}, held_step = 0, pending = {},
+    training = training, updates = 0, dropped = 0, newest = 0, version = 0, staged = {}, staged_step = 0, pending = {},
+    begun = {}, now = 0, workers = 0, merges = merge.evaluator(plan.merge or "all"),
   }, State)
+  local rule = state.merges.rule
+  state.stages = rule.bsp or plan.bsp and rule.native ~= "all"
   state.params = model.init(rng(setup.seed), setup)
-  state.merge = plan.merge or { kind = "all" }
   state:walk(trace, plan.points or default_points)
   training.dropped = state.dropped
   return training, state.params
@@ -197,7 +213,9 @@ function M.run(options, model, plan)
   check.options(model, model_kinds, "sim.train.run")
   local result = sim.run(util.merged(options, { trace = true }))
   local setup = { nodes = options.nodes or 100, seed = options.seed or 0, time = result.ended }
-  result.training, result.params = M.replay(result.trace, model, setup, plan)
+  local rule = barrier.from(options.barrier, { resample = options.resample, load = options.load })
+  result.training, result.params = M.replay(result.trace, model, setup,
+    util.merged(plan or {}, { bsp = rule.staleness == 0 }))
   if not options.trace then result.trace = nil end
   return result
 end
@@ -251,10 +269,9 @@ local function plan_of(values)
   if decay and not rate then return nil, "decay wants a rate beside it" end
   plan.rate = decay and M.falling(rate, decay) or rate
   if values.merge then
-    plan.merge = merge.from(tostring(values.merge))
-    if not plan.merge then
-      return nil, ("merge=%s is none of all, mean, drop:STEPS, buffer:K, scale[:EXPONENT]"):format(values.merge)
-    end
+    local fine, rule = pcall(merge.from, tostring(values.merge))
+    if not fine then return nil, (tostring(rule):gsub("^[^:]+:%d+: ", "")) end
+    plan.merge = rule
   end
   values.rate, values.decay, values.points, values.merge = nil, nil, nil, nil
   return plan

@@ -178,7 +178,7 @@ TEST_CASE("neither a link to outside nor a hidden file is sent; both serve this 
   CHECK(job.find_to_send("rules")->text == "rules");
   CHECK(job.find_to_send("inside")->chunk == "inside.lua");
   CHECK_THAT(error_of(job.find_to_send("gone.lua")), Contains("No such file"));
-  job.set_barrier_file(folder.at("job/linked.lua"));
+  job.add_rule_file(folder.at("job/linked.lua"));
   CHECK(job.find_to_send(folder.at("job/linked.lua"))->text == "secret");
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("the barrier file may be anywhere, but only under its given name") {
   JobSource job;
   REQUIRE(job.open(folder.write("job/job.lua", "")).ok());
   CHECK_FALSE(job.find_here(rules).ok());
-  job.set_barrier_file(rules);
+  job.add_rule_file(rules);
   CHECK(job.find_here(rules)->text == "rule");
   CHECK(job.find_here(rules)->chunk == "rules.lua");
   CHECK_FALSE(job.find_here(other).ok());

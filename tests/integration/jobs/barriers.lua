@@ -24,7 +24,7 @@ function jobs.counting(most, buffered)
       mine:set(ctx.id + 1, 1)
       return { { "steps", mine } }
     end,
-    merge = buffered and param.merge.buffer { k = tonumber(buffered) },
+    merge = buffered and "buffer:" .. buffered,
     pull = actor.optim.add(),
     stop = function(ctx)
       local steps = param.get("steps")
@@ -126,7 +126,7 @@ end
 
 function jobs.list()
   for _, row in ipairs(require("actor.barrier").list()) do
-    if row.kind == "rule" then print(row.example) end
+    print(row.example)
   end
 end
 

@@ -60,7 +60,7 @@ local others = { ["param.checkpoint_now"] = true, ["param.swap_barrier"] = true,
   ["checkpoint:read"] = true, ["checkpoint:write"] = true, ["codec.register_tensor"] = true, ["filter.of_param"] = true,
   ["barrier.evaluator"] = true, ["barrier.loader"] = true, ["barrier.runner"] = true, ["barrier.progress"] = true,
   ["table:finish"] = true, ["table:rows_before"] = true, ["table:write"] = true, ["loader:__call"] = true,
-  ["scheduler:open"] = true, ["data.npy"] = true, ["data.npz"] = true, ["param.merge"] = true,
+  ["scheduler:open"] = true, ["data.npy"] = true, ["data.npz"] = true,
   ["averaging:unlock"] = true, ["optimiser:restore"] = true } -- of averaging:lock, optimiser:state
 for name in ("gather scatter alltoall reduce_scatter"):gmatch("%S+") do others["table:" .. name] = true end -- raise
 for name in ("words one sum min max count identity"):gmatch("%S+") do others["mapreduce." .. name] = true end

@@ -19,7 +19,7 @@ local summary = param.train {
     return train:batch(positions)
   end,
   pull = optim.sgd { lr = 0.02, momentum = 0.9 },
-  barrier = "bsp", merge = param.merge.mean(),
+  barrier = "bsp", merge = "mean",
   stop = function(ctx) return ctx.step >= opt.steps end,
 }
 

@@ -203,8 +203,8 @@ local function counts_of(x, y, id) return { x[id + 1], y[id + 1], y[size - id] }
 -- case: server pbsp:2 all flags: --codes 0,3 --faults kill=1,partition=1:6s,break=1,within=400ms at: rehearsal:4
 function jobs.server(rule, policy, how)
   local param, steps, mine = actor.param, 30, 0
-  local policies = { all = param.merge.all(), drop = param.merge.drop { later_than = 1 },
-    buffer = param.merge.buffer { k = 2 }, scale = param.merge.scale_by_staleness() }
+  local policies = { all = "all", drop = "drop:1",
+    buffer = "buffer:2", scale = "scale" }
   local all = policy == "all"
   local check_seen = seen_updates(all and rule or "")
   local summary = param.run {

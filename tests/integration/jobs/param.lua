@@ -92,7 +92,7 @@ function jobs.param_train_refuses_own_callbacks()
       assert(model == net and what == "of worker" and id == actor.id)
       for _, gradient in pairs(net.grads) do gradient:fill_(-1) end
     end,
-    pull = actor.optim.add { scale = -1 }, merge = param.merge.mean(),
+    pull = actor.optim.add { scale = -1 }, merge = "mean",
     stop = function(ctx) return ctx.step >= 3 end,
   }
   assert(param.train(train).updates == 9 and net.params["1.weight"]:mean() == 3 and net.params["1.bias"]:mean() == 3)
@@ -108,7 +108,7 @@ function jobs.param_train_meets_nan(on_nan)
   local net = nn.input { 3 }:linear(4, "tanh"):linear(2):network { seed = 1 }
   local steps = 0
   param.train {
-    net = net, pull = actor.optim.sgd { lr = 0.1 }, merge = param.merge.mean(), barrier = "bsp",
+    net = net, pull = actor.optim.sgd { lr = 0.1 }, merge = "mean", barrier = "bsp",
     on_nan = on_nan ~= "default" and on_nan or nil,
     batch = function(id)
       steps = steps + 1
@@ -133,7 +133,7 @@ function jobs.waits() actor.collective.barrier() end
 
 -- case: mean flags: --barrier {bsp,backup:0} at: threads
 function jobs.mean()
-  run.merge = param.merge.mean()
+  run.merge = "mean"
   assert(param.run(run).updates == 6 and param.get("x"):get(1) == 2)
 end
 

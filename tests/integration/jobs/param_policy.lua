@@ -39,7 +39,7 @@ local function fetch_for(workers)
   return out
 end
 
--- ---- merge policies ----
+-- ---- merge rules ----
 
 -- Late pushes are dropped on every server.
 -- case: drop flags: --servers 2 --barrier asp at: rehearsal:4
@@ -55,7 +55,7 @@ function jobs.drop()
       for i, key in ipairs(keys) do out[i] = { key, tensor.ones(1) } end
       return out
     end,
-    merge = param.merge.drop { later_than = 1 },
+    merge = "drop:1",
     stop = function(ctx) return ctx.updates >= 100 end,
   }
   assert(summary.dropped > 0)
@@ -73,7 +73,7 @@ function jobs.buffer()
       expect.same(entries[1][2][1] % 2, 0)
       return { { "w", tensor.full({ 1 }, 2) } }
     end,
-    merge = param.merge.buffer { k = 4 },
+    merge = "buffer:4",
     barrier = function(view)
       counts[view.buffered] = counts[view.buffered] + 1
       return true
@@ -96,7 +96,7 @@ function jobs.mean()
       return { { "w", tensor.full({ 1 }, ctx.id) } }
     end,
     pull = actor.optim.sgd { lr = 1, momentum = 0.9 },
-    merge = param.merge.mean(),
+    merge = "mean",
     stop = function(ctx) return ctx.step >= 3 end,
   }
   expect.same(summary.updates, 9)
@@ -106,9 +106,77 @@ end
 -- case: scale flags: --barrier asp at: rehearsal:2
 function jobs.scale()
   local summary = run {
-    merge = param.merge.scale_by_staleness(), stop = function(ctx) return ctx.updates >= 60 end,
+    merge = "scale", stop = function(ctx) return ctx.updates >= 60 end,
   }
   assert(value() < summary.updates and value() > 0.2 * summary.updates, value())
+end
+
+-- A rule of the job decides about each push once, for any number of servers. It sees the versions of the model, holds
+-- pushes, chooses among them and drops some. Under bsp it decides at barriers.
+-- case: rule_of_its_own {bsp,ssp:2,asp} flags: --servers {1,3} at: rehearsal:{1,2,5}
+function jobs.rule_of_its_own(rule)
+  local calls, last = 0, -1
+  local summary = run {
+    barrier = rule,
+    merge = function(view, push)
+      calls = calls + 1
+      assert(push.staleness >= 0 and push.version <= view.version and view.version >= last)
+      assert(push.behind >= 0 and push.left < push.peers and view.workers <= actor.size)
+      last = view.version
+      for _, held in ipairs(view.held) do assert(held.worker ~= push.worker or held.step < push.step) end
+      if #view.held < 2 then return "hold" end
+      return { [view.held[1]] = 1, [push] = "drop" } -- the other held push stays
+    end,
+    stop = function(ctx) return ctx.updates >= 12 end,
+  }
+  expect.same(summary.updates + summary.dropped, pushes_of_all())
+  expect.same(value(), summary.updates)
+  assert(summary.updates >= 12 and summary.dropped >= 11 and summary.dropped <= summary.updates + 2)
+end
+
+-- Rules are replaced while pushes are in flight and held: every push counts once, with its weight.
+-- case: merge_swaps {bsp,asp} flags: --servers {1,3} at: rehearsal:4
+-- case: merge_swaps asp checkpoints flags: --servers 3 at: rehearsal:4
+function jobs.merge_swaps(rule, checkpoints)
+  local function pairs_of_pushes(view) return #view.held < 1 and "hold" or 1 end
+  local rules, swaps = { pairs_of_pushes, function() return "hold", 1 end, "all", "drop:0", "all" }, 0
+  local summary = run {
+    barrier = rule, checkpoint = checkpoints and { steps = 3, dir = os.tmpname() .. "-folder" } or nil,
+    stop = function(ctx)
+      if swaps < #rules and ctx.seconds > 0.1 * (swaps + 1) then
+        swaps = swaps + 1
+        if rule == "asp" then expect.raises(function() param.set_merge "mean" end, "needs a barrier rule that is BSP") end
+        param.set_merge(rules[swaps])
+      end
+      return ctx.seconds > 0.7
+    end,
+  }
+  expect.same(summary.updates + summary.dropped, pushes_of_all())
+  expect.same(value(), summary.updates)
+end
+
+-- The rule of the command line decides.
+function jobs.dropped()
+  local summary = run { merge = "buffer:7", stop = function(ctx) return ctx.step >= 20 end }
+  if actor.rank == 0 then print("merged " .. summary.updates) end
+end
+
+function jobs.until_file(name)
+  local ready = require "meeting"
+  run {
+    stop = function(ctx)
+      if ctx.updates > 4 then ready.announce("ready") end
+      local file = io.open(name)
+      return file ~= nil and file:close()
+    end,
+  }
+end
+
+-- A rule that never merges: its pushes are dropped at the end.
+function jobs.holds()
+  local summary = run { merge = function() return "hold" end, barrier = "asp", stop = function(ctx) return ctx.seconds > 15 end }
+  expect.same(summary.updates, 0)
+  expect.same(summary.dropped, pushes_of_all())
 end
 
 -- ---- the end of a run ----
@@ -121,7 +189,7 @@ end
 -- Pushes in flight at the end of --seconds are counted but not merged.
 -- case: seconds {all,drop} flags: --seconds 0.3 --barrier {bsp,asp} --servers {1,3} at: rehearsal:3
 function jobs.seconds(policy)
-  local policies = { all = param.merge.all(), drop = param.merge.drop { later_than = 1000 } }
+  local policies = { all = "all", drop = "drop:1000" }
   local summary = run { merge = policies[policy], stop = function() return false end }
   expect.same(summary.reason, "seconds")
   assert(math.abs(summary.seconds - 0.3) < 0.05 and summary.in_flight > 0, summary.seconds)

@@ -309,7 +309,7 @@ function jobs.wrong(what)
   if what == "nan" then
     run.check_finite, run.push = true, function() return { { "k", tensor.full({ 2 }, 0 / 0) } } end
   elseif what == "merge" then
-    run.merge = actor.param.merge.drop { later_than = 1 }
+    run.merge = "drop:1"
   elseif what == "event" then
     run.barrier = "pbsp:2@event"
   elseif what == "filter" then

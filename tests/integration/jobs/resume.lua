@@ -38,7 +38,7 @@ local tasks = {
 }
 
 local merges = {
-  all = param.merge.all(), buffer = param.merge.buffer { k = 2 }, drop = param.merge.drop { later_than = 0 },
+  all = "all", buffer = "buffer:2", drop = "drop:0",
 }
 
 local summary = param.run {

@@ -1,7 +1,7 @@
 --- No worker waits.
 local rules = require("actor.barrier.rule")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "asp",
   parameters = {},

@@ -9,7 +9,7 @@
 --- DSSP for each worker.
 local rules = require("actor.barrier.rule")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "assp",
   parameters = { { "lower", "steps" }, { "upper", "steps" } },

@@ -9,7 +9,7 @@
 --- draws a fresh sample. A worker waits only for workers behind it, so the slowest always passes.
 local rules = require("actor.barrier.rule")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "awpsp",
   parameters = { { "beta", "workers" }, { "s", "steps", default = 0 } },

@@ -1,15 +1,15 @@
 --- Like bsp, but no worker waits for the `k` slowest; backup(0) is bsp, which also merges in order. The slowest worker
 --- never waits.
 ---
---- The paper also drops the gradients of the k slowest. Here a merge policy does so: `param.merge.drop { later_than = 0
---- }` completes this rule; with `param.merge.all()` late pushes count like other pushes.
+--- The paper also drops the gradients of the k slowest. Here a merge rule does so: `drop:0` completes this rule; with
+--- `all` late pushes count like other pushes.
 local rules = require("actor.barrier.rule")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "backup",
   parameters = { { "k", "workers" } },
-  summary = "does not wait for the K slowest; late pushes go to param.merge.drop",
+  summary = "does not wait for the K slowest; late pushes go to the merge rule drop",
   definition = "(number of workers that have not completed step) <= k",
   paper = "Chen, Pan, Monga, Bengio, Jozefowicz, Revisiting distributed synchronous SGD, arXiv 2016",
   example = "backup:2",

@@ -2,7 +2,7 @@
 --- passes.
 local rules = require("actor.barrier.rule")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "bsp",
   parameters = {},

@@ -1,7 +1,7 @@
 --- Waits as `rule` does, but at most `seconds`, so every worker passes in the end.
 local rules = require("actor.barrier.rule")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "delay_bounded",
   parameters = { { "seconds", "seconds" }, { "rule", "rule" } },

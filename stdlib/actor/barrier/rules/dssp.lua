@@ -13,7 +13,7 @@
 local assp = require("actor.barrier.rules.assp")
 local rules = require("actor.barrier.rule")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "dssp",
   parameters = assp.parameters,

@@ -12,7 +12,7 @@
 --- No worker waits for ever: a worker before its step passes, so all reach the barrier; failed workers are not seen.
 local rules = require("actor.barrier.rule")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "elastic",
   parameters = { { "lookahead", "steps", low = 1, high = 1000, default = 10 } },

@@ -9,7 +9,7 @@
 --- every group. A worker waits only for workers behind it, so the slowest always passes.
 local rules = require("actor.barrier.rule")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "gssp",
   parameters = { { "s", "steps" }, { "ratio", "ratio", default = 2 }, { "between", "steps", optional = true } },

@@ -2,15 +2,15 @@
 --- fastest k workers only. The slowest worker passes at once.
 ---
 --- In the paper the other workers abandon their step and start again from the new model. A barrier cannot cancel work:
---- here these workers finish the step late, and `param.merge.drop { later_than = 0 }` drops their pushes.
---- `param.merge.all()` merges their pushes, and so is closer to the paper's K-async.
+--- here these workers finish the step late, and the merge rule `drop:0` drops their pushes.
+--- `all` merges their pushes, and so is closer to the paper's K-async.
 local rules = require("actor.barrier.rule")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "ksync",
   parameters = { { "k", "workers", low = 1 } },
-  summary = "waits for the K fastest; late pushes go to param.merge.drop",
+  summary = "waits for the K fastest; late pushes go to the merge rule drop",
   definition = "(number of workers that have completed step) >= min(k, n)",
   paper = "Dutta, Joshi, Ghosh, Dube, Nagpurkar, Slow and stale gradients can win the race, AISTATS 2018",
   example = "ksync:3",

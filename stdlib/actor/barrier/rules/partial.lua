@@ -7,7 +7,7 @@
 --- the last worker arrives, all have completed the step; and the others wait for a failed worker only until the knee.
 local rules = require("actor.barrier.rule")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "partial",
   parameters = { { "fraction", "fraction" }, { "knee", "factor", default = 4 } },

@@ -2,7 +2,7 @@
 local bsp = require("actor.barrier.rules.bsp")
 local sample = require("actor.barrier.rules.sample")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "pbsp",
   parameters = { { "beta", "workers" } },

@@ -2,7 +2,7 @@
 local sample = require("actor.barrier.rules.sample")
 local ssp = require("actor.barrier.rules.ssp")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "pssp",
   parameters = { { "beta", "workers" }, { "s", "steps" } },

@@ -4,7 +4,7 @@
 --- slowest, so the slowest passes.
 local rules = require("actor.barrier.rule")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "quorum",
   parameters = { { "fraction", "fraction" }, { "s", "steps", default = 0 } },

@@ -13,7 +13,7 @@ local check = require("actor.check")
 local rules = require("actor.barrier.rule")
 local views = require("actor.barrier.view")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "sample",
   parameters = { { "beta", "workers" }, { "rule", "rule" } },

@@ -1,7 +1,7 @@
 --- No worker is more than `s` steps ahead of the slowest, which always passes; ssp(0) is bsp.
 local rules = require("actor.barrier.rule")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "ssp",
   parameters = { { "s", "steps" } },

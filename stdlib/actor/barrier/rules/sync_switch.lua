@@ -6,7 +6,7 @@
 --- phase in order as under bsp, run `bsp` and call `param.set_barrier("asp")` in `stop` at the time of the switch.
 local rules = require("actor.barrier.rule")
 
----@type actor.barrier.Description
+---@type actor.policy.Description
 local M = {
   name = "sync_switch",
   parameters = { { "steps", "steps" } },

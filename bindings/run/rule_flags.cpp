@@ -1,4 +1,4 @@
-#include "bindings/run/barrier_flag.hpp"
+#include "bindings/run/rule_flags.hpp"
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace {
 // Prints "file PATH" and "wrong MESSAGE". Replaces the file by a text with a rule of the requested name, with and
 // without the policy after '@'.
 constexpr const char* kCheck = R"(
-local spec = ...
+local module, spec = ...
 local function stand_in(path)
   print("file " .. path)
   local _, ending = spec:find(path, 1, true)
@@ -19,7 +19,7 @@ local function stand_in(path)
   if not name then return "return function() return true end" end
   return ("local function rule() return true end return { [%q] = rule, [%q] = rule }"):format(name, name:match("^[^@]*"))
 end
-local ok, message = pcall(require("actor.barrier").from, spec, { load = stand_in })
+local ok, message = pcall(require("actor." .. module).from, spec, { load = stand_in })
 if not ok then print("wrong " .. message) end
 )";
 
@@ -29,12 +29,12 @@ std::string_view after(std::string_view line, std::string_view word) {
 
 }  // namespace
 
-Result<std::string> rule_file_of(const std::string& spec) {
+Result<std::string> rule_file_of(const std::string& module, const std::string& spec) {
   if (spec.empty()) return std::string();
   std::string file;
   std::string wrong;
   VmConfig config;
-  config.args = {spec};
+  config.args = {module, spec};
   config.print = [&](std::string_view line) {
     file += after(line, "file ");
     wrong += after(line, "wrong ");
@@ -43,7 +43,7 @@ Result<std::string> rule_file_of(const std::string& spec) {
   AH_TRY(vm->run(kCheck, "=flag"));
   if (wrong.empty()) return file;
   // Drops this check's own position, which means nothing to the user: "barrier 'bps': there is no rule ..."
-  return Error{Code::bad_argument, "--" + wrong.substr(std::min(wrong.find("barrier '"), wrong.size()))};
+  return Error{Code::bad_argument, "--" + wrong.substr(std::min(wrong.find(module + " '"), wrong.size()))};
 }
 
 }  // namespace actorhost

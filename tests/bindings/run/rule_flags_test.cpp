@@ -1,5 +1,5 @@
 // The rule file in --barrier.
-#include "bindings/run/barrier_flag.hpp"
+#include "bindings/run/rule_flags.hpp"
 
 #include <utility>
 
@@ -21,7 +21,7 @@ TEST_CASE("the rule file in --barrier is found, also within other rules") {
   };
   for (const auto& [spec, file] : specs) {
     INFO(spec);
-    const auto found = required(rule_file_of(spec));
+    const auto found = required(rule_file_of("barrier", spec));
     CHECK(*found == file);
   }
 }
@@ -35,8 +35,15 @@ TEST_CASE("a --barrier around a rule file is checked without the file") {
   };
   for (const auto& [spec, message] : specs) {
     INFO(spec);
-    const auto found = rule_file_of(spec);
+    const auto found = rule_file_of("barrier", spec);
     CHECK(failure_of(found).code == Code::bad_argument);
     CHECK_THAT(failure_of(found).message, Catch::StartsWith("--barrier '") && Catch::Contains(message));
   }
+}
+
+TEST_CASE("the flag --merge is checked as --barrier is") {
+  CHECK(*required(rule_file_of("merge", "rules/mine.lua:newest")) == "rules/mine.lua");
+  CHECK(*required(rule_file_of("merge", "drop:2")) == "");
+  const auto found = rule_file_of("merge", "dorp:2");
+  CHECK_THAT(failure_of(found).message, Catch::StartsWith("--merge 'dorp:2'") && Catch::Contains("did you mean drop?"));
 }

@@ -1,0 +1,168 @@
+--- Evaluates a merge rule for each push, and keeps the pushes that the rule holds. The parameter server and the
+--- simulator use it, so a rule decides equally in both.
+local rules = require("actor.merge.rule")
+
+---A complete push.
+---@class actor.merge.Push
+---@field worker integer id of the worker
+---@field step integer steps that the worker had completed before this step
+---@field version integer the model's version when the worker began the step
+---@field staleness integer versions of the model since then
+---@field behind integer steps behind the newest push
+---@field peers integer under bsp the number of pushes of the same step that the barrier releases together, else 1
+---@field left integer how many of these follow after this push
+---@field weight? number of a held push: the second result of its "hold"
+
+---The state of the model and of the run.
+---@class actor.merge.View
+---@field version integer updates of the model: pushes that are merged together are one update
+---@field held actor.merge.Push[] the pushes that the rule has held, the oldest first
+---@field workers integer live workers of the run
+---@field now number seconds
+---@field memory table the rule's own state; a new rule begins with an empty table
+
+---@class actor.merge.Evaluator
+---@field rule actor.merge.Rule the current rule
+---@field label string the rule's name for messages
+---@field merges_all boolean it merges every push at once, unchanged
+---@field keeps_pushes boolean it may hold pushes after a barrier
+---@field view actor.merge.View
+local Evaluator = {}
+Evaluator.__index = Evaluator
+
+---@param rule actor.merge.Rule
+---@return actor.merge.Evaluator
+function Evaluator.new(rule)
+  local view = { version = 0, held = {}, workers = 0, now = 0, memory = {} }
+  local self = setmetatable({ view = view }, Evaluator)
+  self:set(rule)
+  return self
+end
+
+---Sets another rule. The new rule finds the held pushes in view.held.
+---@param rule actor.merge.Rule
+function Evaluator:set(rule)
+  self.rule, self.label, self.view.memory = rule, rules.label(rule), {}
+  self.merges_all = rule.native == "all"
+  self.keeps_pushes = not self.merges_all and not rule.bsp
+end
+
+local function described(value)
+  local kind = type(value)
+  if kind == "number" then return ("number %g"):format(value) end
+  if kind == "string" then return ("string '%s'"):format(value) end
+  return kind == "boolean" and tostring(value) or kind
+end
+
+local function is_weight(value) return type(value) == "number" and value > -math.huge and value < math.huge end
+
+local function fail(self, message, ...)
+  error(self.label .. ": " .. message:format(...), 0)
+end
+
+local function refuse(self, got)
+  fail(self, "returned %s, expected a finite weight, \"hold\", \"drop\" or a table {[push] = weight or \"drop\"}%s",
+    described(got), got == nil and " (is a 'return' missing?)" or "")
+end
+
+-- Takes the named pushes out of the held pushes.
+local function choose(self, chosen, push)
+  local held, kept, merged, dropped, known = self.view.held, {}, {}, {}, 0
+  held[#held + 1] = push
+  for _, one in ipairs(held) do
+    local what = chosen[one]
+    if what == nil then
+      kept[#kept + 1] = one
+    else
+      known = known + 1
+      if what == "drop" then
+        dropped[#dropped + 1] = one
+      elseif is_weight(what) then
+        one.weight = what
+        merged[#merged + 1] = one
+      else
+        fail(self, "gave worker %d's push %s, expected a finite weight or \"drop\"", one.worker, described(what))
+      end
+    end
+  end
+  for key in pairs(chosen) do
+    known = known - 1
+    if known < 0 then fail(self, "returned a table with %s as a key, expected pushes of view.held and the new push", described(key)) end
+  end
+  self.view.held = kept
+  return merged, dropped
+end
+
+local none = {}
+
+---Decides about a push. The pushes of `merged` become one update, with their `weight`.
+---@param push actor.merge.Push
+---@return actor.merge.Push[] merged
+---@return actor.merge.Push[] dropped
+function Evaluator:take(push)
+  local view = self.view
+  push.staleness = view.version - push.version
+  local fine, result, weight = pcall(self.rule.run, view, push)
+  if not fine then error(self.label .. ": " .. tostring(result), 0) end
+  if is_weight(result) then
+    local merged = view.held
+    for _, one in ipairs(merged) do one.weight = one.weight or result end
+    push.weight = result
+    merged[#merged + 1] = push
+    view.held = {}
+    return merged, none
+  elseif result == "hold" then
+    if weight ~= nil and not is_weight(weight) then refuse(self, weight) end
+    push.weight = weight
+    view.held[#view.held + 1] = push
+    return none, none
+  elseif result == "drop" then
+    return none, { push }
+  elseif type(result) ~= "table" then
+    refuse(self, result)
+  end
+  return choose(self, result, push)
+end
+
+---Ends the run: merges the held pushes that have a weight, and drops the others.
+---@return actor.merge.Push[] merged
+---@return actor.merge.Push[] dropped
+function Evaluator:finish()
+  local merged, dropped = {}, {}
+  for _, push in ipairs(self.view.held) do
+    local list = push.weight and merged or dropped
+    list[#list + 1] = push
+  end
+  self.view.held = {}
+  return merged, dropped
+end
+
+-- ---- for the server (bindings/modules/engine/lua_merge_rule.cpp) ----
+
+local function flat(pushes, with_weight)
+  local out = {}
+  for _, push in ipairs(pushes) do
+    out[#out + 1], out[#out + 2] = push.worker, push.step
+    if with_weight then out[#out + 1] = push.weight end
+  end
+  return out
+end
+
+---As `take` and `finish`, with numbers. Returns {worker, step, weight, ...} of the merged pushes, and {worker, step,
+---...} of the dropped pushes.
+function Evaluator:decide(worker, step, version, peers, left, now, model_version, newest, workers)
+  local view = self.view
+  view.now, view.version, view.workers = now, model_version, workers
+  local push = {
+    worker = worker, step = step, version = version, behind = newest - step, peers = peers, left = left,
+  }
+  local merged, dropped = self:take(push)
+  return flat(merged, true), flat(dropped, false)
+end
+
+function Evaluator:end_run()
+  local merged, dropped = self:finish()
+  return flat(merged, true), flat(dropped, false)
+end
+
+return Evaluator

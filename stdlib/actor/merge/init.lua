@@ -1,0 +1,65 @@
+--- Merge rules decide how the updates of workers are merged into the model, above all late and surplus updates. A rule
+--- is `function(view, push) -> weight`: it receives the state of the model (actor.merge.View) and a complete push
+--- (actor.merge.Push), and returns
+---
+--- * a number: the push becomes an update of the model, multiplied by the number, together with all held pushes;
+--- * "hold", and perhaps a weight: the push waits in `view.held`. A held push has its own weight, or else the number of
+---   a later call. At the end of the run held pushes with a weight are merged, and the others are dropped;
+--- * "drop": the push is not merged;
+--- * a table {[push] = weight or "drop"}: decides about these pushes, of `view.held` and the new push. The pushes with
+---   a weight become one update, and the other pushes are held.
+---
+--- A rule never delays a worker. The same rule runs on the parameter server, in the simulator and under `--merge`.
+---
+---     -- merge.lua: ignores pushes older than 8 versions, and merges the mean of every four pushes
+---     return function(view, push)
+---       if push.staleness > 8 then return "drop" end
+---       return #view.held < 3 and "hold" or 1 / 4
+---     end
+local check = require("actor.check")
+local evaluators = require("actor.merge.evaluator")
+local library = require("actor.merge.library")
+local rules = require("actor.merge.rule")
+local specs = require("actor.policy.spec")
+
+---The constructors, one for each file in rules/, which documents it; `list()` returns a summary.
+---@class actor.merge
+---@field all fun(): actor.merge.Rule
+---@field mean fun(): actor.merge.Rule
+---@field drop fun(options: {later_than: integer}): actor.merge.Rule
+---@field buffer fun(options: {k: integer}): actor.merge.Rule
+---@field scale fun(options?: {exponent: number}): actor.merge.Rule
+local M = {}
+
+for name, description in pairs(library.rules) do M[name] = library:constructor(description) end
+
+---Lists all rules: a row {name, usage, summary, definition, paper, example} for each.
+---```lua
+---for _, row in ipairs(actor.merge.list()) do
+---  if row.name == "drop" then print(row.usage) end  --> drop:LATER_THAN
+---end
+---```
+---@return actor.policy.Listed[]
+function M.list() return library:list() end
+
+---Makes a rule from a function, a rule or a text. A text is the rule's name, then its parameters after colons (all,
+---drop:2, buffer:8; see `list`). Or a text is merge.lua or merge.lua:name, for a file that returns a rule or a table of
+---named rules.
+---```lua
+---print(actor.merge.from("buffer:8").name)  --> buffer(8)
+---```
+---@param spec string|actor.merge.Rule|function
+---@param options? {load: function}
+---@return actor.merge.Rule
+function M.from(spec, options)
+  options = check.optional_options(options, { load = "function?" }, "merge.from")
+  if type(spec) ~= "string" then return rules.of(spec, "merge.from") end
+  return specs.parse(spec, { library = library, load = options.load })
+end
+
+---Makes an evaluator, which decides about one push after another and keeps the held pushes; its `set` changes the rule.
+---@param rule string|actor.merge.Rule|function
+---@return actor.merge.Evaluator
+function M.evaluator(rule) return evaluators.new(M.from(rule)) end
+
+return M

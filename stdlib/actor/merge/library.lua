@@ -1,0 +1,5 @@
+--- All merge rules; each file in rules/ describes a rule. To add a rule, write its file and add its name here.
+local library = require("actor.policy.library")
+local rules = require("actor.merge.rule")
+
+return library.new("merge", rules, "actor.merge.rules", { "all", "mean", "drop", "buffer", "scale" })

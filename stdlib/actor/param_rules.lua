@@ -1,0 +1,97 @@
+--- The barrier rule and the merge rule of a param.run, on shard 0.
+local barrier = require("actor.barrier")
+local check = require("actor.check")
+local merge = require("actor.merge")
+local node = require("actor.c.node")
+local specs = require("actor.policy.spec")
+local c = require("actor.c.param")
+
+local M = {}
+
+---@class actor.param.Rules
+---@field barrier actor.barrier.Evaluator
+---@field barrier_name string
+---@field merge actor.merge.Evaluator
+---@field merge_name string
+
+local current ---@type actor.param.Rules? during a run
+
+local function check_bsp(merges, rule)
+  if not merges.bsp or rule.staleness == 0 then return end
+  check.fail("merge rule '%s' merges step by step, so it needs a barrier rule that is BSP (bsp, backup:0, quorum:1), not %s",
+    merges.name, rule.name)
+end
+
+local function name_of(spec, rule) return type(spec) == "string" and spec or rule.name end
+
+---Begins a run: uses the rules of the command line, otherwise the rules of the job.
+---@param run actor.param.Run
+---@param flags table
+---@return actor.param.Rules
+function M.begin(run, flags)
+  local spec, merge_spec = flags.barrier or run.barrier or "bsp", flags.merge or run.merge or "all"
+  local rule, merges = barrier.from(spec, { resample = flags.resample }), merge.from(merge_spec)
+  check_bsp(merges, rule)
+  current = {
+    barrier = barrier.evaluator(rule, node.seed), barrier_name = name_of(spec, rule),
+    merge = merge.evaluator(merges), merge_name = name_of(merge_spec, merges),
+  }
+  return current
+end
+
+---@return boolean
+function M.running() return current ~= nil end
+
+local parse, change = {}, {}
+
+function parse.barrier(spec, load) return barrier.from(spec, { resample = load and node.flags().resample, load = load }) end
+
+function parse.merge(spec, load) return merge.from(spec, { load = load }) end
+
+function change.barrier(rule, name)
+  check_bsp(current.merge.rule, rule)
+  current.barrier:set(rule)
+  current.barrier_name = name
+  c.rename_barrier(name)
+end
+
+function change.merge(rule, name)
+  check_bsp(rule, current.barrier.rule)
+  current.merge:set(rule)
+  current.merge_name = name
+  c.rename_merge(name)
+end
+
+---Changes a rule of the run.
+---@param what "barrier"|"merge"
+---@param spec string|function|table
+function M.set(what, spec)
+  if not current then
+    check.fail("param.set_%s works on server 0 while param.run runs: call it in schedule or stop", what)
+  end
+  local rule = parse[what](spec)
+  change[what](rule, name_of(spec, rule))
+end
+
+---For the host: replaces a rule during the run. Raises for an invalid rule, without changing anything.
+---@param what "barrier"|"merge"
+---@param spec string a rule by its text; with `text`, "rule.lua:name" or ""
+---@param text string the source of the rule file, or ""
+---@param name string name of the rule file
+---@return string before
+function M.swap(what, spec, text, name)
+  if not current then
+    error(what == "merge" and "no param.run is in progress, and only its merge rule can be swapped"
+      or "no param.run is in progress, and only its barrier can be swapped (the steps of collectives and the stages of "
+      .. "map-reduce keep the rule that they began with)", 0)
+  end
+  local before = current[what .. "_name"]
+  local rule = parse[what](spec ~= "" and spec or "rule.lua", function(path)
+    if text == "" then return specs.loader(path) end
+    return text, name ~= "" and name or "@" .. path
+  end)
+  change[what](rule, spec ~= "" and spec or name)
+  return before
+end
+
+return M
