@@ -46,7 +46,7 @@ TEST_CASE("errors of a peer run name the callback and its line") {
       {"single", "use sample: no worker here knows all clocks"},
       {"keeps", "it cannot be used here, where each worker evaluates its own rule"},
       {"nan", "the value of key \"k\" in step 1 is infinite or not a number somewhere"},
-      {"merge", "peer.run cannot honour merge policy 'drop'"},
+      {"merge", "peer.run cannot honour merge rule 'drop(1)'"},
       {"event", "peer.run cannot honour barrier pbsp(2)@event"},
       {"filter", "peer.run cannot honour filter: "},
       {"checkpoint", "peer.run cannot honour checkpoint: "},

@@ -124,7 +124,7 @@ struct CallWiring {
   /// The leader cannot end the call: requests an arbiter's verdict, with this error if no rank has decided.
   std::function<void(const Error&)> appeal;
   /// On the leader: requests the same if one of these ranks has decided.
-  std::function<void(const Error&, std::vector<NodeId> ranks)> appeal_if_decided;
+  std::function<void(const Error&, std::vector<NodeId> ranks)> appeal_if_decided{};
   /// A member has sent a malformed frame. True: the link to the member is closed, so the membership will drop the
   /// member or this rank.
   std::function<bool(uint32_t from, Kind kind, const std::string& why)> distrust{};

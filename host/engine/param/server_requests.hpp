@@ -55,7 +55,7 @@ using ServerRequest = std::variant<PullRequest, StopRequest, ScheduleRequest, Lo
 struct TaskOutcome {
   NodeId worker = 0;
   uint64_t task = 0;
-  bool merged = false;  // false: dropped by the merge policy
+  bool merged = false;  // false: dropped by the merge rule
   friend bool operator==(const TaskOutcome&, const TaskOutcome&) = default;
 };
 

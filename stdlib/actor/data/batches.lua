@@ -187,7 +187,7 @@ end
 
 ---Marks a batch of `worker` as done: the given batch, or the batch that the worker has held longest. Returns false if
 ---the worker no longer holds the batch: the worker was considered failed, and the batch is another worker's or done.
----`param.run { tasks = ... }` calls this when the batch is merged, or dropped by the merge policy.
+---`param.run { tasks = ... }` calls this when the batch is merged, or dropped by the merge rule.
 ---```lua
 ---local plan = actor.data.batches { n = 100, size = 50 }
 ---plan:done("a", plan:next("a"))

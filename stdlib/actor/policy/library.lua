@@ -66,7 +66,7 @@ function Library.build(_, description, values, options)
   for i, parameter in ipairs(description.parameters) do
     if values[i] ~= nil then shown[#shown + 1] = parameters.shown(parameter, values[i]) end
   end
-  rule.name = n == 0 and description.name or ("%s(%s)"):format(description.name, table.concat(shown, ", "))
+  rule.name = description.name .. (#shown > 0 and "(" .. table.concat(shown, ", ") .. ")" or "")
   return rule
 end
 

@@ -159,7 +159,7 @@ TEST_CASE("a rule's staleness and watch reach the engine, also after a swap") {
   CHECK(rule->watch() == Watch::worker);
 }
 
-TEST_CASE("a rule sees the number of updates in the merge policy, also in a sample") {
+TEST_CASE("a rule sees the number of updates in the merge rule, also in a sample") {
   RuleFixture lua;
   for (const char* rule : {"function(view) return view.buffered == 3 end",
                            "barrier.sample(1, function(view) return view.buffered == 3 end)"}) {

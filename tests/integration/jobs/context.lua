@@ -145,7 +145,7 @@ function jobs.refused()
   refused("lost", print, "peer.run cannot honour lost: no server deals out entries that a failed worker could lose")
   refused("filter", { push = "fp16" }, "peer.run cannot honour filter: ")
   refused("checkpoint", { steps = 1 }, "peer.run cannot honour checkpoint: ")
-  refused("merge", "buffer:2", "peer.run cannot honour merge policy 'buffer'")
+  refused("merge", "buffer:2", "peer.run cannot honour merge rule 'buffer(2)'")
   refused("schedule", print, "peer.run: give schedule_local=, or schedule=, its other name, not both")
   refused("schedule_local", false, "peer.run: give schedule_local=, or schedule=, its other name")
 end

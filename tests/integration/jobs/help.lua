@@ -55,7 +55,7 @@ end
 local modules_for_jobs = { "param", "peer", "collective", "mapreduce", "tensor", "nn", "optim", "data", "plot", "sim",
   "average", "checkpoint", "options", "progress", "codec", "filter", "text", "psp", "trace", "rng", "log", "barrier" }
 -- Others are for the host and for the library itself, or are arguments of other functions.
-local others = { ["param.checkpoint_now"] = true, ["param.swap_barrier"] = true, ["peer.swap_barrier"] = true,
+local others = { ["param.checkpoint_now"] = true, ["peer.swap"] = true,
   ["optim.to_c"] = true, ["optimiser:clips"] = true, ["optimiser:clip_push"] = true, ["checkpoint:due"] = true,
   ["checkpoint:read"] = true, ["checkpoint:write"] = true, ["codec.register_tensor"] = true, ["filter.of_param"] = true,
   ["barrier.evaluator"] = true, ["barrier.loader"] = true, ["barrier.runner"] = true, ["barrier.progress"] = true,
