@@ -93,6 +93,7 @@ const Kernels& counted(const Kernels& base) noexcept {
       .unpool_windows = unpool_windows,
       .affine = Counted<&Kernels::affine>::call,
       .dot_rows = Counted<&Kernels::dot_rows>::call,
+      .sort_columns = Counted<&Kernels::sort_columns, 2>::call,
       .dropout = Counted<&Kernels::dropout>::call,
       .softmax_grad = Counted<&Kernels::softmax_grad, 2>::call,
       .axpy = Counted<&Kernels::axpy>::call,

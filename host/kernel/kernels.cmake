@@ -28,6 +28,7 @@ endif()
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/linalg.cpp TARGET_DIRECTORY actorhost_core
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS "-O2;-g1" COMPILE_DEFINITIONS EIGEN_DONT_PARALLELIZE)
 target_link_libraries(actorhost_core PRIVATE $<BUILD_INTERFACE:Eigen3::Eigen>)
-# Loops over integers, which -O3 vectorises where elements are consecutive.
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/whole.cpp TARGET_DIRECTORY actorhost_core
+# Loops that -O3 vectorises where elements are consecutive.
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/whole.cpp ${CMAKE_CURRENT_LIST_DIR}/aggregate.cpp
+  TARGET_DIRECTORY actorhost_core
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS "-O3;-g1")

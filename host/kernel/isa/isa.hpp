@@ -69,6 +69,7 @@ void unpool_windows(Pooling pooling, Dtype dtype, const Windows& w, const void* 
 void affine(Dtype dtype, int64_t n, void* out, const void* a, const void* a_scale, const void* b, const void* b_scale,
             const void* shift) noexcept;
 void dot_rows(Dtype dtype, int64_t n, double* total, const void* a, const void* b) noexcept;
+void sort_columns(Dtype dtype, int64_t columns, int64_t rows, void* data) noexcept;
 void dropout(Dtype dtype, int64_t n, void* out, const void* a, uint64_t key, int64_t first, uint32_t least,
              double scale) noexcept;
 void softmax_grad(Dtype dtype, int64_t rows, int64_t columns, void* out, const void* grad, const void* y) noexcept;

@@ -50,6 +50,25 @@ void dot_rows(Dtype dtype, int64_t n, double* total, const void* a, const void* 
   });
 }
 
+// A network of exchanges: odd-even transposition.
+void sort_columns(Dtype dtype, int64_t columns, int64_t rows, void* data) noexcept {
+  by_dtype(dtype, [=]<typename T>(T) {
+    for (int64_t round = 0; round < rows; ++round) {
+      for (int64_t row = round % 2; row + 1 < rows; row += 2) {
+        T* low = as<T>(data) + row * columns;
+        T* high = low + columns;
+        AH_INDEPENDENT
+        for (int64_t i = 0; i < columns; ++i) {
+          const T a = low[i];
+          const T b = high[i];
+          low[i] = a < b ? a : b;
+          high[i] = a < b ? b : a;
+        }
+      }
+    }
+  });
+}
+
 void dropout(Dtype dtype, int64_t n, void* out, const void* a, uint64_t key, int64_t first, uint32_t least,
              double scale) noexcept {
   const auto low = static_cast<uint32_t>(key);

@@ -27,6 +27,7 @@ const Kernels kTable = {
     .unpool_windows = unpool_windows,
     .affine = affine,
     .dot_rows = dot_rows,
+    .sort_columns = sort_columns,
     .dropout = dropout,
     .softmax_grad = softmax_grad,
     .axpy = axpy,
