@@ -37,7 +37,7 @@ local M = {}
 ---@field updates integer pushes merged
 ---@field seconds number from the first worker's arrival to the stop
 ---@field reason string cause of the end: "stop", "seconds", ...
----@field dropped integer pushes dropped by the merge policy
+---@field dropped integer pushes dropped by the merge rule
 ---@field lost integer workers that failed during the run
 ---@field non_finite integer pushes with an infinite value or NaN
 ---@field in_flight integer pushes in flight at the end of `--seconds`: they are not merged
@@ -67,7 +67,7 @@ local M = {}
 ---A record of numbered tasks (`tasks` of param.run). `data.batches` has these methods; a schedule of your own may use
 ---its own object. All methods run on shard 0, before `stop` and `schedule`.
 ---@class actor.param.Tasks
----@field done fun(self, worker: integer, number: integer, merged: boolean) the push of this task was merged, or (`merged` is false) dropped by the merge policy. A dropped task is not repeated. A push that the policy delays, as `buffer` does, is reported at its merge
+---@field done fun(self, worker: integer, number: integer, merged: boolean) the push of this task was merged, or (`merged` is false) dropped by the merge rule. A dropped task is not repeated. A push that the rule holds, as `buffer` does, is reported at its merge
 ---@field lost fun(self, worker: integer, number: integer) the worker failed and the push of this task is not merged: deal the task out again
 ---@field state fun(self): any returns the record for a checkpoint: a value that can travel (actor.codec). The checkpoint contains exactly the tasks reported as done
 ---@field restore fun(self, state: any) in a resumed run, before `init`: continues from a result of `state`
@@ -193,7 +193,7 @@ end
 
 local function report_outcomes(run)
   local outcomes = c.outcomes()
-  for i = 1, #outcomes, 3 do run.tasks:done(outcomes[i], outcomes[i + 1], outcomes[i + 2]) end
+  for i = 1, #outcomes, 3 do run.tasks:done(outcomes[i], outcomes[i + 1], outcomes[i + 2] == 1) end
 end
 
 local function restore_tasks(run, from)

@@ -22,6 +22,8 @@ local function check_bsp(merges, rule)
     merges.name, rule.name)
 end
 
+local function dot(a, b) return c.merge_dot(a.worker, a.step, b.worker, b.step) end
+
 local function name_of(spec, rule) return type(spec) == "string" and spec or rule.name end
 
 ---Begins a run: uses the rules of the command line, otherwise the rules of the job.
@@ -34,8 +36,9 @@ function M.begin(run, flags)
   check_bsp(merges, rule)
   current = {
     barrier = barrier.evaluator(rule, node.seed), barrier_name = name_of(spec, rule),
-    merge = merge.evaluator(merges), merge_name = name_of(merge_spec, merges),
+    merge = merge.evaluator(merges, dot), merge_name = name_of(merge_spec, merges),
   }
+  current.merge.combines = type(run.pull) == "table"
   return current
 end
 

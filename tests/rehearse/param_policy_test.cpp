@@ -8,9 +8,11 @@ TEST_CASE("a run of the parameter server that cannot continue ends with an error
       {{"entries_for_no_worker"}, {"worker '7'"}},
       {{"misfit"}, {"\"w\"", "worker 1"}},
       {{"infinite", "strict"}, {"\"w\"", "worker 2"}},
+      {{"refused_rule", "norm"}, {"need all values on one server: leave out --servers"}},
+      {{"refused_rule", "pull"}, {"merge rule 'median'", "needs an optimiser as pull"}},
   }));
   Rehearsals rehearsals;
-  const Run run = rehearsals.run({words[0], with({"jobs/param_policy.lua"}, words)}, 1);
+  const Run run = rehearsals.run({words[0], with({"--servers", "2", "jobs/param_policy.lua"}, words)}, 1);
   INFO(run.ended.description);
   CHECK(run.ended.status == 1);
   for (const std::string& text : texts) CHECK(run.ended.err.find(text) != std::string::npos);

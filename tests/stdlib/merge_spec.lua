@@ -1,17 +1,20 @@
 --- Merge rules: texts and files, the decisions of the evaluator, and wrong results.
 local merge = require("actor.merge")
+local values = require("actor.merge.values")
 
--- Pushes of workers in order, {worker, step, version of the model at the step's begin}. Returns the updates, as texts
--- like "0.5*w1 0.5*w2", and the dropped workers.
+-- Pushes of workers in order, {worker, step, version of the model at the step's begin, update =}. Returns the updates,
+-- as texts like "0.5*w1 0.5*w2" or "trim 1 of w1 w2 w3", and the dropped workers.
 local function decisions(rule, pushes)
-  local evaluator, newest = merge.evaluator(rule), 0
+  local evaluator, newest = merge.evaluator(rule, function(a, b) return values.dot(a.update, b.update) end), 0
   local view = evaluator.view
   local updates, lost = {}, {}
-  local function note(merged, dropped)
+  local function note(merged, dropped, trim)
     local parts = {}
-    for i, push in ipairs(merged) do parts[i] = ("%g*w%d"):format(push.weight, push.worker) end
+    for i, push in ipairs(merged) do
+      parts[i] = trim and "w" .. push.worker or ("%g*w%d"):format(push.weight, push.worker)
+    end
     if #parts > 0 then
-      updates[#updates + 1] = table.concat(parts, " ")
+      updates[#updates + 1] = (trim and ("trim %d of "):format(trim) or "") .. table.concat(parts, " ")
       view.version = view.version + 1
     end
     for _, push in ipairs(dropped) do lost[#lost + 1] = push.worker end
@@ -20,7 +23,7 @@ local function decisions(rule, pushes)
     newest = math.max(newest, push[2])
     note(evaluator:take {
       worker = push[1], step = push[2], version = push[3], behind = newest - push[2], peers = push.peers or 1,
-      left = push.left or 0,
+      left = push.left or 0, update = push.update,
     })
   end
   note(evaluator:finish())
@@ -33,7 +36,9 @@ local function lost_of(...) return (select(2, decisions(...))) end
 test("each rule is made by its constructor and by its example, under one name", function()
   local made = {
     all = merge.all(), mean = merge.mean(), drop = merge.drop { later_than = 2 }, buffer = merge.buffer { k = 8 },
-    scale = merge.scale { exponent = 0.5 },
+    scale = merge.scale { exponent = 0.5 }, stale = merge.stale(8), polynomial = merge.polynomial(0.5),
+    fedbuff = merge.fedbuff(8), fresh = merge.fresh(4), trimmed_mean = merge.trimmed_mean(1, 5), median = merge.median(5),
+    krum = merge.krum(1, 1, 5), clip = merge.clip(10, 5),
   }
   for _, row in ipairs(merge.list()) do
     for _, field in ipairs { "usage", "summary", "definition", "paper" } do holds(#row[field], ">", 0, row.name) end
@@ -67,6 +72,60 @@ test("the library's rules decide as their definitions say", function()
   equal(updates_of("buffer:3", late), { "0.333333*w0 0.333333*w0 0.333333*w0", "0.333333*w1" })
   equal(updates_of("mean", { { 0, 0, 0, peers = 2, left = 1 }, { 1, 0, 0, peers = 2 }, { 0, 1, 1 } }),
     { "0.5*w0 0.5*w1", "1*w0" })
+end)
+
+test("rules by age count versions of the model", function()
+  -- The versions at the arrivals are 0, 1, 2, 3; so the staleness is 0, 0, 1, 3.
+  local pushes = { { 0, 0, 0 }, { 0, 1, 1 }, { 1, 0, 1 }, { 2, 0, 0 } }
+  equal(updates_of("polynomial:1", pushes), { "1*w0", "1*w0", "0.5*w1", "0.25*w2" })
+  equal(updates_of("stale:1", pushes), { "1*w0", "1*w0" }) -- the third arrival is at version 2, so worker 1 is one old
+  equal(lost_of("stale:2", pushes), { 2 })
+  -- A buffer of two: the versions at the arrivals are 0, 0, 1, 1.
+  equal(updates_of("fedbuff:2:1", { { 0, 0, 0 }, { 1, 0, 0 }, { 0, 1, 1 }, { 2, 0, 0 } }),
+    { "0.5*w0 0.5*w1", "0.5*w0 0.25*w2" })
+  equal(updates_of("fresh:2", { { 0, 0, 0 }, { 1, 0, 0 }, { 2, 0, 0 }, { 0, 1, 1 }, { 1, 1, 1 } }),
+    { "0.5*w0 0.5*w1", "0.5*w0 0.5*w1" })
+end)
+
+test("robust rules leave out pushes unlike the others", function()
+  local function pushes(list)
+    local out = {}
+    for i, update in ipairs(list) do out[i] = { i, 0, 0, update = update, peers = #list, left = #list - i } end
+    return out
+  end
+  local five = pushes { { 1, 2 }, { 1.1, 2 }, { 0.9, 2.1 }, { -100, 3 }, { 1, 1.9 } }
+  for _, how in ipairs { "", ":5" } do
+    equal(updates_of("trimmed_mean:1" .. how, five), { "trim 1 of w1 w2 w3 w4 w5" })
+    equal(updates_of("median" .. how, five), { "trim 2 of w1 w2 w3 w4 w5" })
+    local updates, lost = decisions("krum:1:1" .. how, five)
+    equal({ updates, lost }, { { "1*w1" }, { 2, 3, 4, 5 } })
+    updates, lost = decisions("krum:1:4" .. how, five)
+    equal({ updates, lost }, { { "0.25*w1 0.25*w2 0.25*w3 0.25*w5" }, { 4 } })
+    equal(updates_of("clip:5" .. how, pushes { { 3, 4 }, { 30, 40 }, { 0, 0 }, { 6, 8 }, { 1, 0 } }),
+      { "0.2*w1 0.02*w2 0.2*w3 0.1*w4 0.2*w5" })
+  end
+  raises(function() merge.trimmed_mean(2, 4) end, "merge.trimmed_mean: n has to be more than 2 f, which is 4")
+  raises(function() merge.from "krum:2:4:5" end, "m has to be at most n %- f, which is 3")
+  raises(function() decisions(function(view, push) return view:trimmed_mean(view:with(push), 1) end, five) end,
+    "view:trimmed_mean: of 1 pushes it cannot leave out 1 smallest and 1 greatest")
+end)
+
+test("norms, distances and cosines of pushes are those of their values", function()
+  local tensor = require("actor.tensor")
+  local seen = {}
+  local function rule(view, push)
+    if #view.held == 0 then return "hold" end
+    local other = view.held[1]
+    seen = { push:norm(), other:norm(), push:distance(other), push:cosine(other), push:dot(other) }
+    return 1
+  end
+  decisions(rule, {
+    { 0, 0, 0, update = { w = tensor.new { 3, 0 }, b = 4 } }, { 1, 0, 0, update = { w = tensor.new { 0, 6 }, b = 8 } },
+  })
+  for i, expected in ipairs { 10, 5, math.sqrt(9 + 36 + 16), 32 / 50, 32 } do near(seen[i], expected, 1e-6) end
+  equal(values.trimmed_mean({ { 1, tensor.new { 1, 9 } }, { 5, tensor.new { 2, 2 } }, { 3, tensor.new { 7, 4 } } }, 1)[1], 3)
+  equal(tostring(values.trimmed_mean({ tensor.new { 1, 9 }, tensor.new { 2, 2 }, tensor.new { 7, 4 } }, 1)),
+    tostring(tensor.new { 2, 4 }))
 end)
 
 test("staleness counts updates of the model, and a group of pushes is one update", function()

@@ -54,7 +54,7 @@ Status LuaMergeRule::finish(MergeDecision& out) {
 
 Status LuaMergeRule::call(int arguments, MergeDecision& out) {
   if (watchdog_ != nullptr) watchdog_->begin_rule(label_);
-  const Status status = vm_.call(L_, arguments, 2);
+  const Status status = vm_.call(L_, arguments, 3);
   if (watchdog_ != nullptr) watchdog_->end();
   if (!status.ok()) {
     std::string message = status.error().message;
@@ -63,8 +63,12 @@ Status LuaMergeRule::call(int arguments, MergeDecision& out) {
       message.erase(0, prefix.size());
     return Error{status.error().code, std::move(message)};
   }
-  const int dropped = lua_gettop(L_);
-  const int merged = dropped - 1;
+  const int trim = lua_gettop(L_);
+  const int dropped = trim - 1;
+  const int merged = trim - 2;
+  if (lua_isnumber(L_, trim) != 0) {
+    out.combination = {Combination::Kind::trimmed_mean, static_cast<uint32_t>(lua_tonumber(L_, trim))};
+  }
   const auto number_at = [this](int table, size_t i) {
     lua_rawgeti(L_, table, static_cast<int>(i));
     const double number = lua_tonumber(L_, -1);

@@ -368,26 +368,31 @@ int answer_state(lua_State* L) {
   return 0;
 }
 
-/// outcomes() -> {worker, number, merged, ...} of the tasks merged or dropped since the last call
+/// outcomes() -> {worker, number, 1 or 0, ...} of the tasks merged or dropped since the last call
 int outcomes(lua_State* L) {
-  const std::vector<TaskOutcome> found = param_state(L).server->take_outcomes();
-  lua_createtable(L, static_cast<int>(3 * found.size()), 0);
-  int at = 0;
-  for (const TaskOutcome& outcome : found) {
-    lua_pushnumber(L, outcome.worker);
-    lua_rawseti(L, -2, ++at);
-    lua_pushnumber(L, static_cast<lua_Number>(outcome.task));
-    lua_rawseti(L, -2, ++at);
-    lua_pushboolean(L, outcome.merged ? 1 : 0);
-    lua_rawseti(L, -2, ++at);
-  }
-  return 1;
+  std::vector<uint64_t> flat;
+  for (const TaskOutcome& one : param_state(L).server->take_outcomes())
+    flat.insert(flat.end(), {one.worker, one.task, one.merged ? 1U : 0U});
+  return push_list(L, flat);
 }
 
 /// rename_barrier(name): shows observers the name of a new rule
 int rename_barrier(lua_State* L) {
   param_state(L).context.shared.barrier.rename(std::string(check_text(L, 1, "name", "rename_barrier")));
   return 0;
+}
+
+/// merge_dot(worker, step, worker, step) -> the scalar product of two staged pushes
+int merge_dot(lua_State* L) {
+  const ParamState& state = param_state(L);
+  if (state.context.options.servers > 1) {
+    return luaL_error(L, "norms and products of pushes need all values on one server: leave out --servers");
+  }
+  const auto push_at = [L](int index) {
+    return ParamShard::PushName{static_cast<NodeId>(lua_tonumber(L, index)),
+                                static_cast<uint64_t>(lua_tonumber(L, index + 1))};
+  };
+  return push(L, state.server->shard().dot(push_at(1), push_at(3)));
 }
 
 /// rename_merge(name): the merge rule was replaced; shows observers its name
@@ -463,6 +468,7 @@ int open_param(lua_State* L) {
       {"outcomes", guarded<outcomes>},
       {"rename_barrier", guarded<rename_barrier>},
       {"rename_merge", guarded<rename_merge>},
+      {"merge_dot", guarded<merge_dot>},
       {"checkpoint_now", guarded<checkpoint_now>},
       {"answer_schedule", guarded<answer_schedule>},
       {"answer_pull", guarded<answer_pull>},

@@ -28,7 +28,8 @@ struct MergeRequest {
 };
 
 struct MergeDecision {
-  std::vector<CommitItem> merged;                      // become one update
+  std::vector<CommitItem> merged;  // become one update
+  Combination combination{Combination::Kind::sum, 0};
   std::vector<std::pair<NodeId, uint64_t>> dropped{};  // worker, step
 };
 

@@ -69,7 +69,7 @@ struct ParamSummary {
   uint64_t updates = 0;     // pushes that were merged
   double seconds = 0;       // from the first worker's arrival to the stop
   std::string reason;       // "stop", "seconds", ...
-  uint64_t dropped = 0;     // pushes that the merge policy dropped
+  uint64_t dropped = 0;     // pushes that the merge rule dropped
   uint64_t lost = 0;        // workers that failed during the run
   uint64_t non_finite = 0;  // pushes with a value that is infinite or not a number
   uint64_t in_flight = 0;   // incomplete pushes when the run's seconds were over: not merged
@@ -117,11 +117,25 @@ struct CommitItem {
   friend bool operator==(const CommitItem&, const CommitItem&) = default;
 };
 
+/// How pushes become updates.
+struct Combination {
+  enum class Kind : uint8_t {
+    each,         // an update each, in order
+    sum,          // one update: the sum of scale * push
+    trimmed_mean  // one update: for each element the mean without the `trim` smallest and greatest
+  };
+  friend constexpr Kind last_of(Kind) { return Kind::trimmed_mean; }
+  Kind kind = Kind::each;
+  uint32_t trim = 0;
+  static void fields(auto& m, auto&& field) { field(m.kind, m.trim); }
+  friend bool operator==(const Combination&, const Combination&) = default;
+};
+
 struct Commit {
   RunId run = 0;
-  bool mean = false;  // one update with the sum of scale * update over the items; else each item by itself, in order
+  Combination combination;
   std::vector<CommitItem> items;
-  static void fields(auto& m, auto&& field) { field(m.run, m.mean, m.items); }
+  static void fields(auto& m, auto&& field) { field(m.run, m.combination, m.items); }
 };
 
 struct Discard {

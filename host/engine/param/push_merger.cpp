@@ -28,13 +28,12 @@ void PushMerger::on_push(NodeId worker, uint64_t step, Arrival arrival, bool unc
   }
 }
 
-/// `sum`: the items become one update, their weighted sum; else one update each.
-void PushMerger::commit(std::vector<CommitItem> items, bool sum) {
+void PushMerger::commit(std::vector<CommitItem> items, Combination combination) {
   if (items.empty()) return;
   updates_ += items.size();
-  version_ += sum ? 1 : items.size();
+  version_ += combination.kind == Combination::Kind::each ? items.size() : 1;
   for (const CommitItem& item : items) settle(item.worker, item.step, true);
-  const Commit commit{run_, sum, std::move(items)};
+  const Commit commit{run_, combination, std::move(items)};
   // Sends the commit to the other shards first, so that it precedes all later frames to workers.
   for (uint32_t shard = 1; shard < shards_; ++shard)
     out_.push_back(message_frame(param_kind::commit, server_address(shard), 0, commit));
@@ -52,7 +51,7 @@ void PushMerger::discard(NodeId worker, Discard::Extent extent, uint64_t step) {
 /// `copies`: the rule may keep the push until the worker writes to it.
 void PushMerger::decide(MergeRequest request, bool copies, double now) {
   if (error_) return;
-  if (request.uncopied && copies) return commit({{request.worker, request.step, 1}}, false);
+  if (request.uncopied && copies) return commit({{request.worker, request.step, 1}});
   request.model_version = version_;
   request.newest = newest_;
   request.workers = static_cast<uint32_t>(progress_.size());
@@ -77,8 +76,7 @@ void PushMerger::apply(const Status& decided, MergeDecision decision, double now
     settle(worker, step, false);
     discard(worker, Discard::Extent::one, step);
   }
-  const bool several = decision.merged.size() > 1;
-  commit(std::move(decision.merged), several);
+  commit(std::move(decision.merged), decision.merged.size() > 1 ? decision.combination : Combination{});
   progress_.set_buffered(held_.size());
 }
 
@@ -92,7 +90,7 @@ void PushMerger::flush_staged(uint64_t below, double now) {
   if (!stages()) {  // makes one commit for the whole barrier
     std::vector<CommitItem> items;
     for (const MergeRequest& push : pushes) items.push_back({push.worker, push.step, 1});
-    return commit(std::move(items), false);
+    return commit(std::move(items));
   }
   const bool copied = copies();  // before the rule holds pushes of this barrier
   for (auto first = pushes.begin(); first != pushes.end();) {

@@ -67,7 +67,7 @@ class PushMerger {
  private:
   void decide(MergeRequest request, bool copies, double now);
   void apply(const Status& decided, MergeDecision decision, double now);
-  void commit(std::vector<CommitItem> items, bool sum);
+  void commit(std::vector<CommitItem> items, Combination combination = {});
   void settle(NodeId worker, uint64_t step, bool merged);
 
   const RunId run_;

@@ -3,10 +3,30 @@
 #include <algorithm>
 
 #include "host/engine/values/assembler.hpp"
+#include "host/kernel/aggregate.hpp"
 
 namespace actorhost {
 
 namespace {
+
+/// The update of these parts of a value, each with its scale.
+ParamTensor combined(const std::vector<std::pair<const ParamTensor*, double>>& parts, const Combination& combination) {
+  const ParamTensor& first = *parts.front().first;
+  ParamTensor out = first;
+  out.data = Blob::allocate(first.data.size());
+  if (combination.kind == Combination::Kind::trimmed_mean && is_floating(first.dtype)) {
+    std::vector<const void*> vectors;
+    for (const auto& [part, scale] : parts) vectors.push_back(part->data.data());
+    const size_t trim = std::min<size_t>(combination.trim, (vectors.size() - 1) / 2);
+    kernel::trimmed_mean(first.dtype, first.count, vectors, trim, out.data.data());
+    return out;
+  }
+  scale_into(first.dtype, first.count, parts.front().second, first.data.data(), out.data.data());
+  for (size_t i = 1; i < parts.size(); ++i) {
+    add_scaled(first.dtype, first.count, parts[i].second, parts[i].first->data.data(), out.data.data());
+  }
+  return out;
+}
 
 std::string worker_name(NodeId worker) { return address_name(worker_address(worker)); }
 
@@ -216,8 +236,8 @@ Status ParamShard::to_pull(std::vector<ParamEntry>& entries, uint64_t step, Node
 
 void ParamShard::commit(const Commit& commit) {
   if (commit.run != run_) return;
-  if (commit.mean && update_.is_native()) {
-    commit_mean(commit);
+  if (commit.combination.kind != Combination::Kind::each && update_.is_native()) {
+    commit_combined(commit);
   } else {
     commit_each(commit);
   }
@@ -235,38 +255,40 @@ void ParamShard::commit_each(const Commit& commit) {
   if (!batch.empty()) batches_.push_back(std::move(batch));
 }
 
-// Makes one update with the weighted sum of the pushes, key by key in the order of the keys' first occurrence.
-void ParamShard::commit_mean(const Commit& commit) {
-  std::vector<ParamEntry> sums;
-  std::map<std::pair<ParamKey, uint64_t>, size_t> places;  // of a key's piece in sums
+// Makes one update of the pushes, key by key in the order of the keys' first occurrence.
+void ParamShard::commit_combined(const Commit& commit) {
+  struct Parts {
+    ParamKey key;
+    std::vector<std::pair<const ParamTensor*, double>> of_pushes;  // with their scales
+  };
+  std::vector<Parts> pieces;
+  std::map<std::pair<ParamKey, uint64_t>, size_t> places;  // of a key's piece in `pieces`
   uint64_t clock = 0;
   for (const CommitItem& item : commit.items) {
     const PushName name{item.worker, item.step};
     const auto found = pushes_.find(name);
     if (found == pushes_.end()) continue;
     clock = std::max(clock, item.step);
+    Status fits;
     for (const ParamEntry& entry : found->second.entries) {
-      const Status fits = store_.check_update(entry, update_, worker_name(name.first));
-      if (!fits.ok()) {
-        refuse(name, fits.error());
-        break;
-      }
-      if (has_non_finite(entry.value)) report(name, entry.key);
-      const auto& piece = std::get<ParamTensor>(entry.value);
-      const auto [place, fresh] = places.try_emplace({entry.key, piece.first}, sums.size());
-      if (fresh) {
-        ParamTensor sum = piece;
-        sum.data = Blob::allocate(piece.data.size());
-        scale_into(piece.dtype, piece.count, item.scale, piece.data.data(), sum.data.data());
-        sums.push_back({entry.key, std::move(sum), 0});
-      } else {
-        Blob& sum = std::get<ParamTensor>(sums[place->second].value).data;
-        add_scaled(piece.dtype, piece.count, item.scale, piece.data.data(), sum.data());
-      }
+      if (fits.ok()) fits = store_.check_update(entry, update_, worker_name(name.first));
     }
-    pushes_.erase(name);
+    if (!fits.ok()) {
+      refuse(name, fits.error());
+      continue;
+    }
+    for (const ParamEntry& entry : found->second.entries) {
+      if (has_non_finite(entry.value)) report(name, entry.key);
+      const auto& part = std::get<ParamTensor>(entry.value);
+      const auto [place, fresh] = places.try_emplace({entry.key, part.first}, pieces.size());
+      if (fresh) pieces.push_back({entry.key, {}});
+      pieces[place->second].of_pushes.emplace_back(&part, item.scale);
+    }
   }
-  for (const ParamEntry& sum : sums) store_.update(sum, update_, {clock, 1});
+  for (const Parts& piece : pieces) {
+    store_.update({piece.key, combined(piece.of_pushes, commit.combination), 0}, update_, {clock, 1});
+  }
+  for (const CommitItem& item : commit.items) pushes_.erase({item.worker, item.step});
 }
 
 void ParamShard::discard(const Discard& discard) {
@@ -282,6 +304,25 @@ void ParamShard::discard(const Discard& discard) {
   filter_.forget(discard.worker);
   lost_.insert(discard.worker);
   sets_.forget([&](Address from) { return from == worker_address(discard.worker); });
+}
+
+double ParamShard::dot(const PushName& a, const PushName& b) const {
+  const auto left = pushes_.find(a);
+  const auto right = pushes_.find(b);
+  if (left == pushes_.end() || right == pushes_.end()) return 0;
+  std::map<std::pair<ParamKey, uint64_t>, const ParamTensor*> pieces;
+  for (const ParamEntry& entry : right->second.entries) {
+    if (const auto* part = std::get_if<ParamTensor>(&entry.value)) pieces[{entry.key, part->first}] = part;
+  }
+  double total = 0;
+  for (const ParamEntry& entry : left->second.entries) {
+    const auto* part = std::get_if<ParamTensor>(&entry.value);
+    const auto other = part == nullptr ? pieces.end() : pieces.find({entry.key, part->first});
+    if (other == pieces.end() || !is_floating(part->dtype)) continue;
+    if (other->second->dtype != part->dtype || other->second->count != part->count) continue;
+    total += kernel::dot(part->dtype, part->count, part->data.data(), other->second->data.data());
+  }
+  return total;
 }
 
 void ParamShard::cut(uint64_t number) {

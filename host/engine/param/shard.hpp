@@ -49,6 +49,8 @@ class CheckpointSink : public Interface {
 
 class ParamShard {
  public:
+  using PushName = std::pair<NodeId, uint64_t>;  // worker, step
+
   ParamShard(ParamStore& store, RunId run, const UpdateRule& update, Log& log, std::vector<Frame>& out,
              CheckpointSink* checkpoints = nullptr);
 
@@ -61,6 +63,9 @@ class ParamShard {
   /// Applies the received parts of the named pushes.
   void commit(const Commit& commit);
   void discard(const Discard& discard);
+
+  /// The scalar product of the parts of two complete staged pushes on this shard: over their tensors of floats.
+  double dot(const PushName& a, const PushName& b) const;
 
   /// Hands the sink the currently stored values; does nothing without a sink.
   void cut(uint64_t number);
@@ -89,7 +94,6 @@ class ParamShard {
   ParamStore& store() noexcept { return store_; }
 
  private:
-  using PushName = std::pair<NodeId, uint64_t>;  // worker, step
   struct Push {
     std::vector<ParamEntry> entries;
     bool refused = false;  // a reject was sent to the worker
@@ -106,7 +110,7 @@ class ParamShard {
   Status finish_push(const PushName& name, Push& push, double scale, std::vector<PullEntry>& batch);
   Status apply_all(std::vector<ParamEntry>& entries, const UpdateContext& context, const PushName& name);
   void commit_each(const Commit& commit);
-  void commit_mean(const Commit& commit);
+  void commit_combined(const Commit& commit);
   void refuse(const PushName& name, const Error& error);
   void report(const PushName& name, const ParamKey& key);
   void append(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& into);

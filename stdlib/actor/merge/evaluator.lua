@@ -1,5 +1,6 @@
 --- Evaluates a merge rule for each push, and keeps the pushes that the rule holds. The parameter server and the
 --- simulator use it, so a rule decides equally in both.
+local check = require("actor.check")
 local rules = require("actor.merge.rule")
 
 ---A complete push.
@@ -12,6 +13,10 @@ local rules = require("actor.merge.rule")
 ---@field peers integer under bsp the number of pushes of the same step that the barrier releases together, else 1
 ---@field left integer how many of these follow after this push
 ---@field weight? number of a held push: the second result of its "hold"
+---@field dot fun(self, other: actor.merge.Push): number scalar product of all floats of the two pushes; on the parameter server with one server only, like the next three
+---@field norm fun(self): number Euclidean norm
+---@field distance fun(self, other: actor.merge.Push): number
+---@field cosine fun(self, other: actor.merge.Push): number 0 if a norm is 0
 
 ---The state of the model and of the run.
 ---@class actor.merge.View
@@ -20,21 +25,62 @@ local rules = require("actor.merge.rule")
 ---@field workers integer live workers of the run
 ---@field now number seconds
 ---@field memory table the rule's own state; a new rule begins with an empty table
+---@field with fun(self, push: actor.merge.Push): actor.merge.Push[] the held pushes and then this push
+---@field trimmed_mean fun(self, pushes: actor.merge.Push[], trim: integer): table result for a rule: these pushes become one update, for each element the mean without the `trim` smallest and greatest; needs an optimiser as `pull`
 
 ---@class actor.merge.Evaluator
 ---@field rule actor.merge.Rule the current rule
 ---@field label string the rule's name for messages
 ---@field merges_all boolean it merges every push at once, unchanged
 ---@field keeps_pushes boolean it may hold pushes after a barrier
+---@field combines boolean updates can be combined by element: an optimiser applies them
 ---@field view actor.merge.View
 local Evaluator = {}
 Evaluator.__index = Evaluator
 
+local View = {}
+View.__index = View
+
+function View:with(push)
+  local pushes = {}
+  for i, held in ipairs(self.held) do pushes[i] = held end
+  pushes[#pushes + 1] = push
+  return pushes
+end
+
+local Combined = {} -- the metatable of results of view:trimmed_mean
+
+function View.trimmed_mean(_, pushes, trim)
+  if type(pushes) ~= "table" then check.wrong("pushes", "view:trimmed_mean", "a table of pushes", pushes) end
+  check.integer(trim, "trim", "view:trimmed_mean", 0, 2 ^ 31)
+  if 2 * trim >= #pushes then
+    check.fail("view:trimmed_mean: of %d pushes it cannot leave out %d smallest and %d greatest", #pushes, trim, trim)
+  end
+  return setmetatable({ pushes = pushes, trim = trim }, Combined)
+end
+
+-- The metatable of pushes whose scalar product is `dot`.
+local function push_class(dot)
+  local Push = {}
+  Push.__index = Push
+  function Push:dot(other) return dot(self, other) end
+  function Push:norm() return math.sqrt(dot(self, self)) end
+  function Push:distance(other)
+    return math.sqrt(math.max(0, dot(self, self) - 2 * dot(self, other) + dot(other, other)))
+  end
+  function Push:cosine(other)
+    local norms = self:norm() * other:norm()
+    return norms > 0 and dot(self, other) / norms or 0
+  end
+  return Push
+end
+
 ---@param rule actor.merge.Rule
+---@param dot fun(a: actor.merge.Push, b: actor.merge.Push): number
 ---@return actor.merge.Evaluator
-function Evaluator.new(rule)
-  local view = { version = 0, held = {}, workers = 0, now = 0, memory = {} }
-  local self = setmetatable({ view = view }, Evaluator)
+function Evaluator.new(rule, dot)
+  local view = setmetatable({ version = 0, held = {}, workers = 0, now = 0, memory = {} }, View)
+  local self = setmetatable({ view = view, combines = true, _push_class = push_class(dot) }, Evaluator)
   self:set(rule)
   return self
 end
@@ -93,14 +139,25 @@ local function choose(self, chosen, push)
   return merged, dropped
 end
 
+-- The pushes of a result of view:trimmed_mean as the table of `choose`.
+local function combined(self, result)
+  if not self.combines then fail(self, "the trimmed mean needs an optimiser as pull, which applies it") end
+  local chosen = {}
+  for _, push in ipairs(result.pushes) do chosen[push] = 1 end
+  return chosen
+end
+
 local none = {}
 
----Decides about a push. The pushes of `merged` become one update, with their `weight`.
----@param push actor.merge.Push
+---Decides about a push. The pushes of `merged` become one update: the sum of `weight` times push or, if `trim` is
+---given, the trimmed mean.
+---@param push table a push without its methods
 ---@return actor.merge.Push[] merged
 ---@return actor.merge.Push[] dropped
+---@return integer? trim
 function Evaluator:take(push)
   local view = self.view
+  setmetatable(push, self._push_class)
   push.staleness = view.version - push.version
   local fine, result, weight = pcall(self.rule.run, view, push)
   if not fine then error(self.label .. ": " .. tostring(result), 0) end
@@ -121,7 +178,9 @@ function Evaluator:take(push)
   elseif type(result) ~= "table" then
     refuse(self, result)
   end
-  return choose(self, result, push)
+  if getmetatable(result) ~= Combined then return choose(self, result, push) end
+  local merged, dropped = choose(self, combined(self, result), push)
+  return merged, dropped, result.trim
 end
 
 ---Ends the run: merges the held pushes that have a weight, and drops the others.
@@ -148,16 +207,16 @@ local function flat(pushes, with_weight)
   return out
 end
 
----As `take` and `finish`, with numbers. Returns {worker, step, weight, ...} of the merged pushes, and {worker, step,
----...} of the dropped pushes.
+---As `take` and `finish`, with numbers. Returns {worker, step, weight, ...} of the merged pushes, {worker, step, ...}
+---of the dropped pushes, and the trim.
 function Evaluator:decide(worker, step, version, peers, left, now, model_version, newest, workers)
   local view = self.view
   view.now, view.version, view.workers = now, model_version, workers
   local push = {
     worker = worker, step = step, version = version, behind = newest - step, peers = peers, left = left,
   }
-  local merged, dropped = self:take(push)
-  return flat(merged, true), flat(dropped, false)
+  local merged, dropped, trim = self:take(push)
+  return flat(merged, true), flat(dropped, false), trim
 end
 
 function Evaluator:end_run()

@@ -7,7 +7,8 @@
 ---   a later call. At the end of the run held pushes with a weight are merged, and the others are dropped;
 --- * "drop": the push is not merged;
 --- * a table {[push] = weight or "drop"}: decides about these pushes, of `view.held` and the new push. The pushes with
----   a weight become one update, and the other pushes are held.
+---   a weight become one update, and the other pushes are held;
+--- * `view:trimmed_mean(pushes, trim)`: these pushes become one update, without the extreme elements.
 ---
 --- A rule never delays a worker. The same rule runs on the parameter server, in the simulator and under `--merge`.
 ---
@@ -29,6 +30,14 @@ local specs = require("actor.policy.spec")
 ---@field drop fun(options: {later_than: integer}): actor.merge.Rule
 ---@field buffer fun(options: {k: integer}): actor.merge.Rule
 ---@field scale fun(options?: {exponent: number}): actor.merge.Rule
+---@field stale fun(r: integer): actor.merge.Rule
+---@field polynomial fun(exponent?: number): actor.merge.Rule
+---@field fedbuff fun(k: integer, exponent?: number): actor.merge.Rule
+---@field fresh fun(b: integer): actor.merge.Rule
+---@field trimmed_mean fun(f: integer, n?: integer): actor.merge.Rule
+---@field median fun(n?: integer): actor.merge.Rule
+---@field krum fun(f: integer, m?: integer, n?: integer): actor.merge.Rule
+---@field clip fun(radius: number, n?: integer): actor.merge.Rule
 local M = {}
 
 for name, description in pairs(library.rules) do M[name] = library:constructor(description) end
@@ -58,8 +67,19 @@ function M.from(spec, options)
 end
 
 ---Makes an evaluator, which decides about one push after another and keeps the held pushes; its `set` changes the rule.
+---```lua
+---local evaluator = actor.merge.evaluator "buffer:2"
+---local function merged(worker)
+---  return #evaluator:take { worker = worker, step = 0, version = 0, behind = 0, peers = 1, left = 0 }
+---end
+---print(merged(0))  --> 0
+---print(merged(1))  --> 2
+---```
 ---@param rule string|actor.merge.Rule|function
+---@param dot? fun(a: actor.merge.Push, b: actor.merge.Push): number the scalar product of two pushes
 ---@return actor.merge.Evaluator
-function M.evaluator(rule) return evaluators.new(M.from(rule)) end
+function M.evaluator(rule, dot)
+  return evaluators.new(M.from(rule), dot or function() error("the values of pushes are unknown here", 0) end)
+end
 
 return M

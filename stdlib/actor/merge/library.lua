@@ -2,4 +2,8 @@
 local library = require("actor.policy.library")
 local rules = require("actor.merge.rule")
 
-return library.new("merge", rules, "actor.merge.rules", { "all", "mean", "drop", "buffer", "scale" })
+-- Rules by age, rules with a buffer, robust rules.
+return library.new("merge", rules, "actor.merge.rules", {
+  "all", "mean", "drop", "stale", "scale", "polynomial", "buffer", "fedbuff", "fresh", "trimmed_mean", "median", "krum",
+  "clip",
+})

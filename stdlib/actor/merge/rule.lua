@@ -4,7 +4,19 @@ local policy = require("actor.policy.rule")
 ---@class actor.merge.Rule: actor.policy.Rule
 ---@field run fun(view: actor.merge.View, push: actor.merge.Push): number|"hold"|"drop"|table, number?
 ---@field native? "all" an equivalent in C++: every push is merged at once, unchanged
----@field bsp? boolean the rule merges the pushes of a step together, so it needs a barrier rule that is BSP
+---@field bsp? boolean the rule merges the pushes of a step together, so the barrier rule has to be BSP
 ---@overload fun(view: actor.merge.View, push: actor.merge.Push): number|"hold"|"drop"|table, number?
 
-return policy.family("merge rule", {})
+local M = policy.family("merge rule", {})
+
+---Whether a rule has all pushes of an update: `n` pushes, or, without `n`, the pushes of a step under a BSP rule.
+---@param view actor.merge.View
+---@param push actor.merge.Push
+---@param n? integer
+---@return boolean
+function M.collected(view, push, n)
+  if n then return #view.held + 1 >= n end
+  return push.left == 0
+end
+
+return M

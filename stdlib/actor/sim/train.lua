@@ -11,6 +11,7 @@
 local check = require("actor.check")
 local barrier = require("actor.barrier")
 local merge = require("actor.merge")
+local values = require("actor.merge.values")
 local spelling = require("actor.c.names")
 local rng = require("actor.rng")
 local sim = require("actor.sim")
@@ -48,6 +49,8 @@ local default_points = 50
 
 -- --- the replay; merges like the parameter server (host/engine/param/push_merger.cpp) ---
 
+local function dot(a, b) return values.dot(a.update, b.update) end
+
 local State = {}
 State.__index = State
 
@@ -58,11 +61,17 @@ function State:rate()
 end
 
 -- Makes one update of the merged pushes.
-function State:merge(merged, dropped)
+function State:merge(merged, dropped, trim)
   self.dropped = self.dropped + #dropped
   if #merged == 0 then return end
   local rate = self:rate()
-  for _, push in ipairs(merged) do self.model.apply(self.params, push.update, push.weight * rate) end
+  if trim then
+    local updates = {}
+    for i, push in ipairs(merged) do updates[i] = push.update end
+    self.model.apply(self.params, values.trimmed_mean(updates, trim), rate)
+  else
+    for _, push in ipairs(merged) do self.model.apply(self.params, push.update, push.weight * rate) end
+  end
   self.updates, self.version = self.updates + #merged, self.version + 1
 end
 
@@ -187,7 +196,7 @@ function M.replay(trace, model, setup, plan)
   local state = setmetatable({
     model = model, setup = setup, rate_of = plan.rate or model.rate or 1,
     training = training, updates = 0, dropped = 0, newest = 0, version = 0, staged = {}, staged_step = 0, pending = {},
-    begun = {}, now = 0, workers = 0, merges = merge.evaluator(plan.merge or "all"),
+    begun = {}, now = 0, workers = 0, merges = merge.evaluator(plan.merge or "all", dot),
   }, State)
   local rule = state.merges.rule
   state.stages = rule.bsp or plan.bsp and rule.native ~= "all"

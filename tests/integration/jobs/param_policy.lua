@@ -134,6 +134,37 @@ function jobs.rule_of_its_own(rule)
   assert(summary.updates >= 12 and summary.dropped >= 11 and summary.dropped <= summary.updates + 2)
 end
 
+-- Robust rules leave out the wrong pushes of worker 0, and every push is settled once. Trimmed means work on any number
+-- of servers. Values have parts on several servers.
+-- case: robust {trimmed_mean:1,median,trimmed_mean:1:4,median:5} flags: --servers {1,3} --barrier bsp at: rehearsal:5
+-- case: robust {krum:1,krum:1:3,clip:300,krum:1:1:5} flags: --barrier bsp at: rehearsal:5
+function jobs.robust(rule)
+  local size = 70000
+  local summary = run {
+    init = function() return { w = tensor.zeros(size), b = tensor.zeros(1) } end,
+    schedule_local = function() return { "w", "b" } end,
+    push = function(ctx)
+      rest()
+      mine = mine + 1
+      local update = ctx.id == 0 and -1e6 or 1 + 0.01 * ctx.id
+      return { { "w", tensor.full({ size }, update) }, { "b", tensor.full({ 1 }, update) } }
+    end,
+    merge = rule, stop = function(ctx) return ctx.updates >= 40 end,
+  }
+  expect.same(summary.updates + summary.dropped, pushes_of_all())
+  local w, b = param.get("w"), param.get("b")[1]
+  assert(w:min() == w:max() and math.abs(w:min() - b) < 1e-3 * math.abs(b), tostring(w:min()))
+  assert(b > 1, b)
+end
+
+-- Products of pushes need one server, and trimmed means an optimiser.
+function jobs.refused_rule(how)
+  run {
+    merge = how == "norm" and function(_, push) return push:norm() end or "median", barrier = "bsp",
+    pull = how == "pull" and function(_, updates) return { { "w", updates[1][2] } } end or actor.optim.add(),
+  }
+end
+
 -- Rules are replaced while pushes are in flight and held: every push counts once, with its weight.
 -- case: merge_swaps {bsp,asp} flags: --servers {1,3} at: rehearsal:4
 -- case: merge_swaps asp checkpoints flags: --servers 3 at: rehearsal:4

@@ -22,11 +22,11 @@ TEST_CASE("control messages survive encoding and decoding") {
             .value()
             .number == 12);
   CHECK(read_message<Reject>(message_frame(param_kind::reject, 3, 0, Reject{4, 5, "no"})).value().message == "no");
-  const Commit commit{3, true, {{1, 2, 0.5}, {4, 5, 1}}};
+  const Commit commit{3, {Combination::Kind::trimmed_mean, 2}, {{1, 2, 0.5}, {4, 5, 1}}};
   const Commit commit_back =
       read_message<Commit>(message_frame(param_kind::commit, server_address(1), 0, commit)).value();
   CHECK(commit_back.items == commit.items);
-  CHECK(commit_back.mean);
+  CHECK(commit_back.combination == Combination{Combination::Kind::trimmed_mean, 2});
   const Discard sent{3, 4, Discard::Extent::rest, 5};
   const Discard discard = read_message<Discard>(message_frame(param_kind::discard, server_address(1), 0, sent)).value();
   CHECK((discard.worker == 4 && discard.extent == Discard::Extent::rest && discard.step == 5));
@@ -62,7 +62,8 @@ TEST_CASE("a push reports its working time only if the task requests it") {
 TEST_CASE("hostile control messages give bad data or harmless values") {
   const uint64_t seed = 20260301;
   CAPTURE(seed);
-  const Frame good = message_frame(param_kind::commit, server_address(1), 0, Commit{3, true, {{1, 2, 0.5}, {4, 5, 1}}});
+  const Commit commit{3, {Combination::Kind::sum, 0}, {{1, 2, 0.5}, {4, 5, 1}}};
+  const Frame good = message_frame(param_kind::commit, server_address(1), 0, commit);
   const size_t refused = test::feed_hostile(good.meta.view(), seed, 20000, [](std::string_view bytes) {
     const Frame bad = make_frame(param_kind::commit, 3, server_address(0), 0, bytes);
     (void)read_message<Stop>(bad).ok();
