@@ -52,7 +52,7 @@ local M = {}
 
 ---Options of param.run and param.train.
 ---@class actor.param.CommonOptions
----@field pull? actor.Optimiser|fun(ctx: actor.Context, updates: table[]): actor.param.Entry[] applies updates to values: a native optimiser, or a function on the key's server that returns new values for {{k, v, step, id}, ...}; default: an update is the new value
+---@field pull? actor.Optimiser|fun(ctx: actor.Context, updates: table[]): actor.param.Entry[] applies updates to values: a native optimiser, or a function on the key's server that returns new values for {{k, v, step, id, weight =}, ...}, where `weight` is that of the merge rule, nil for 1; default: an update is the new value
 ---@field barrier? string|function decides which workers may begin a step (actor.barrier, default bsp); `--barrier` overrides it
 ---@field stop? fun(ctx: actor.param.StopContext): boolean runs on shard 0: decides when the run ends; required without `--seconds`
 ---@field tasks? actor.param.Tasks records the tasks that `schedule` deals out: `data.batches{...}` or your own object. Each task then has a number, `{ task = 7, { "batch", 7 }, { "w" } }`. The run reports the outcome of each task, and a checkpoint contains the record. A resumed run deals out the tasks missing from the checkpoint, each once, under any barrier rule and with any number of workers

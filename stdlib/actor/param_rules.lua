@@ -38,7 +38,7 @@ function M.begin(run, flags)
     barrier = barrier.evaluator(rule, node.seed), barrier_name = name_of(spec, rule),
     merge = merge.evaluator(merges, dot), merge_name = name_of(merge_spec, merges),
   }
-  current.merge.combines = type(run.pull) == "table"
+  current.merge.combines, current.merge.replaces = type(run.pull) == "table", run.pull == nil
   return current
 end
 

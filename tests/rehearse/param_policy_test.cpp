@@ -10,6 +10,7 @@ TEST_CASE("a run of the parameter server that cannot continue ends with an error
       {{"infinite", "strict"}, {"\"w\"", "worker 2"}},
       {{"refused_rule", "norm"}, {"need all values on one server: leave out --servers"}},
       {{"refused_rule", "pull"}, {"merge rule 'median'", "needs an optimiser as pull"}},
+      {{"refused_rule", "replace"}, {"gave a weight of 0.5, but without pull an update is the new value"}},
   }));
   Rehearsals rehearsals;
   const Run run = rehearsals.run({words[0], with({"--servers", "2", "jobs/param_policy.lua"}, words)}, 1);

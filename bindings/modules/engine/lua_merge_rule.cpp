@@ -44,15 +44,15 @@ Status LuaMergeRule::decide(const MergeRequest& request, MergeDecision& out) {
                             static_cast<double>(request.newest), static_cast<double>(request.workers)}) {
     lua_pushnumber(L_, number);
   }
-  return call(10, out);
+  return call(10, &request, out);
 }
 
 Status LuaMergeRule::finish(MergeDecision& out) {
   push_method("end_run");
-  return call(1, out);
+  return call(1, nullptr, out);
 }
 
-Status LuaMergeRule::call(int arguments, MergeDecision& out) {
+Status LuaMergeRule::call(int arguments, const MergeRequest* request, MergeDecision& out) {
   if (watchdog_ != nullptr) watchdog_->begin_rule(label_);
   const Status status = vm_.call(L_, arguments, 3);
   if (watchdog_ != nullptr) watchdog_->end();
@@ -66,6 +66,9 @@ Status LuaMergeRule::call(int arguments, MergeDecision& out) {
   const int trim = lua_gettop(L_);
   const int dropped = trim - 1;
   const int merged = trim - 2;
+  if (request != nullptr && lua_isnumber(L_, merged) != 0) {
+    out.merged.push_back({request->worker, request->step, lua_tonumber(L_, merged)});
+  }
   if (lua_isnumber(L_, trim) != 0) {
     out.combination = {Combination::Kind::trimmed_mean, static_cast<uint32_t>(lua_tonumber(L_, trim))};
   }
@@ -75,11 +78,13 @@ Status LuaMergeRule::call(int arguments, MergeDecision& out) {
     lua_pop(L_, 1);
     return number;
   };
-  for (size_t i = 1; i + 1 < lua_objlen(L_, merged); i += 3) {
+  const size_t numbers = lua_istable(L_, merged) ? lua_objlen(L_, merged) : 0;
+  for (size_t i = 1; i + 1 < numbers; i += 3) {
     out.merged.push_back({static_cast<NodeId>(number_at(merged, i)), static_cast<uint64_t>(number_at(merged, i + 1)),
                           number_at(merged, i + 2)});
   }
-  for (size_t i = 1; i < lua_objlen(L_, dropped); i += 2) {
+  const size_t names = lua_istable(L_, dropped) ? lua_objlen(L_, dropped) : 0;
+  for (size_t i = 1; i < names; i += 2) {
     out.dropped.emplace_back(static_cast<NodeId>(number_at(dropped, i)),
                              static_cast<uint64_t>(number_at(dropped, i + 1)));
   }

@@ -31,8 +31,8 @@ class LuaMergeRule final : public MergeRule {
 
  private:
   LuaMergeRule(Vm& vm, LuaRef evaluator, CallWatchdog* watchdog);
-  /// Calls a method of the evaluator with the arguments on the stack, the evaluator first.
-  Status call(int arguments, MergeDecision& out);
+  /// Calls a method of the evaluator with the arguments on the stack, the evaluator first. `request`: of a push.
+  Status call(int arguments, const MergeRequest* request, MergeDecision& out);
   void push_method(const char* name);
 
   Vm& vm_;

@@ -166,6 +166,7 @@ void push_pull_batch(lua_State* L, std::vector<PullEntry>& entries, bool shared)
     lua_rawseti(L, -2, 3);
     lua_pushnumber(L, static_cast<lua_Number>(entry.worker));
     lua_rawseti(L, -2, 4);
+    if (entry.weight != 1) set_field(L, "weight", entry.weight);
   });
   lua_pushnumber(L, static_cast<lua_Number>(newest));
 }

@@ -222,15 +222,16 @@ Status ParamShard::finish_push(const PushName& name, Push& push, double scale, s
     entry.step = name.second + 1;
     if (has_non_finite(entry.value)) report(name, entry.key);
   }
-  if (update_.is_lua()) return to_pull(push.entries, name.second + 1, name.first, batch);
+  if (update_.is_lua()) return to_pull(push.entries, name, scale, batch);
   return store_.set(std::move(push.entries));
 }
 
-Status ParamShard::to_pull(std::vector<ParamEntry>& entries, uint64_t step, NodeId worker,
+Status ParamShard::to_pull(std::vector<ParamEntry>& entries, const PushName& name, double weight,
                            std::vector<PullEntry>& out) {
   auto whole = join_pieces(std::move(entries), update_.shared);
   if (!whole.ok()) return std::move(whole).error();
-  for (ParamEntry& entry : *whole) out.push_back({std::move(entry.key), std::move(entry.value), step, worker});
+  for (ParamEntry& entry : *whole)
+    out.push_back({std::move(entry.key), std::move(entry.value), name.second + 1, name.first, weight});
   return {};
 }
 
@@ -317,9 +318,9 @@ double ParamShard::dot(const PushName& a, const PushName& b) const {
   double total = 0;
   for (const ParamEntry& entry : left->second.entries) {
     const auto* part = std::get_if<ParamTensor>(&entry.value);
-    const auto other = part == nullptr ? pieces.end() : pieces.find({entry.key, part->first});
-    if (other == pieces.end() || !is_floating(part->dtype)) continue;
-    if (other->second->dtype != part->dtype || other->second->count != part->count) continue;
+    if (part == nullptr || !is_floating(part->dtype)) continue;
+    const auto other = pieces.find({entry.key, part->first});
+    if (other == pieces.end() || other->second->dtype != part->dtype || other->second->count != part->count) continue;
     total += kernel::dot(part->dtype, part->count, part->data.data(), other->second->data.data());
   }
   return total;

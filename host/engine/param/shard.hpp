@@ -114,7 +114,7 @@ class ParamShard {
   void refuse(const PushName& name, const Error& error);
   void report(const PushName& name, const ParamKey& key);
   void append(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& into);
-  Status to_pull(std::vector<ParamEntry>& entries, uint64_t step, NodeId worker, std::vector<PullEntry>& out);
+  Status to_pull(std::vector<ParamEntry>& entries, const PushName& name, double weight, std::vector<PullEntry>& out);
   void fail(const Frame& frame, const Error& error);
 
   ParamStore& store_;

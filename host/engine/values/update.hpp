@@ -37,6 +37,7 @@ struct PullEntry {
   ParamValue value;
   uint64_t step = 0;  // the worker's completed steps, including the step of this push
   NodeId worker = 0;
+  double weight = 1;  // given by the merge rule
 };
 
 /// out = scale * in

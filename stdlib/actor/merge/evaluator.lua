@@ -34,6 +34,7 @@ local rules = require("actor.merge.rule")
 ---@field merges_all boolean it merges every push at once, unchanged
 ---@field keeps_pushes boolean it may hold pushes after a barrier
 ---@field combines boolean updates can be combined by element: an optimiser applies them
+---@field replaces boolean an update is the new value, so it has no weight
 ---@field view actor.merge.View
 local Evaluator = {}
 Evaluator.__index = Evaluator
@@ -80,7 +81,7 @@ end
 ---@return actor.merge.Evaluator
 function Evaluator.new(rule, dot)
   local view = setmetatable({ version = 0, held = {}, workers = 0, now = 0, memory = {} }, View)
-  local self = setmetatable({ view = view, combines = true, _push_class = push_class(dot) }, Evaluator)
+  local self = setmetatable({ view = view, combines = true, replaces = false, _push_class = push_class(dot) }, Evaluator)
   self:set(rule)
   return self
 end
@@ -208,7 +209,8 @@ local function flat(pushes, with_weight)
 end
 
 ---As `take` and `finish`, with numbers. Returns {worker, step, weight, ...} of the merged pushes, {worker, step, ...}
----of the dropped pushes, and the trim.
+---of the dropped pushes, and the trim. The most frequent decisions make no tables: `decide` returns only the weight of
+---this push, or nothing if it is held.
 function Evaluator:decide(worker, step, version, peers, left, now, model_version, newest, workers)
   local view = self.view
   view.now, view.version, view.workers = now, model_version, workers
@@ -216,6 +218,13 @@ function Evaluator:decide(worker, step, version, peers, left, now, model_version
     worker = worker, step = step, version = version, behind = newest - step, peers = peers, left = left,
   }
   local merged, dropped, trim = self:take(push)
+  for i = 1, self.replaces and #merged or 0 do
+    if merged[i].weight ~= 1 then
+      fail(self, "gave a weight of %g, but without pull an update is the new value", merged[i].weight)
+    end
+  end
+  if merged == none and dropped == none then return end
+  if dropped == none and merged[1] == push then return push.weight end
   return flat(merged, true), flat(dropped, false), trim
 end
 

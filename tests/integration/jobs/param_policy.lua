@@ -157,11 +157,31 @@ function jobs.robust(rule)
   assert(b > 1, b)
 end
 
+-- A pull in Lua gets the weight of each update, and applies it.
+-- case: weights_in_lua flags: --servers {1,3} --barrier {bsp,asp} at: rehearsal:3
+function jobs.weights_in_lua()
+  local summary = run {
+    pull = function(_, updates)
+      local sum = param.get "w"
+      for _, update in ipairs(updates) do sum = sum + update[2] * (update.weight or 1) end
+      return { { "w", sum } }
+    end,
+    merge = function(_, push) return push.worker == 1 and 1 or 0.25 end, stop = function(ctx) return ctx.updates >= 30 end,
+  }
+  local of_one = co.allreduce(tensor.full({ 1 }, actor.id == 1 and mine or 0))[1]
+  expect.same(value(), of_one + 0.25 * (summary.updates - of_one))
+end
+
 -- Products of pushes need one server, and trimmed means an optimiser.
 function jobs.refused_rule(how)
-  run {
-    merge = how == "norm" and function(_, push) return push:norm() end or "median", barrier = "bsp",
-    pull = how == "pull" and function(_, updates) return { { "w", updates[1][2] } } end or actor.optim.add(),
+  local rules = { norm = function(_, push) return push:norm() end, pull = "median", replace = function() return 0.5 end }
+  param.run {
+    init = function() return { w = tensor.zeros(1) } end,
+    schedule_local = function() return { "w" } end,
+    push = function() return { { "w", tensor.ones(1) } } end,
+    pull = how == "pull" and function(_, updates) return { { "w", updates[1][2] } } end or how == "norm" and actor.optim.add()
+      or nil,
+    merge = rules[how], barrier = "bsp", stop = function(ctx) return ctx.step >= 5 end,
   }
 end
 
