@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <vector>
 
 #include "host/base/random.hpp"
@@ -29,8 +30,8 @@ std::vector<std::vector<T>> random_vectors(size_t count, size_t n, Rng& rng) {
 TEMPLATE_TEST_CASE("a trimmed mean leaves out the extreme values of each element", "", float, double) {
   using T = TestType;
   Rng rng(17);
-  for (const size_t count : {1, 2, 3, 5, 10, 64, 65, 100}) {
-    for (const size_t n : {0, 1, 63, 64, 65, 200}) {
+  for (const size_t count : std::initializer_list<size_t>{1, 2, 3, 5, 10, 64, 65, 100}) {
+    for (const size_t n : std::initializer_list<size_t>{0, 1, 63, 64, 65, 200}) {
       const auto vectors = random_vectors<T>(count, n, rng);
       std::vector<const void*> pointers;
       for (const auto& vector : vectors) pointers.push_back(vector.data());
@@ -62,7 +63,7 @@ TEST_CASE("a trimmed mean leaves out NaN and infinite values") {
 TEMPLATE_TEST_CASE("a scalar product is that of a plain loop", "", float, double) {
   using T = TestType;
   Rng rng(17);
-  for (const size_t n : {0, 1, 7, 8, 9, 1000}) {
+  for (const size_t n : std::initializer_list<size_t>{0, 1, 7, 8, 9, 1000}) {
     const auto vectors = random_vectors<T>(2, n, rng);
     double sum = 0;
     for (size_t i = 0; i < n; ++i) sum += static_cast<double>(vectors[0][i]) * static_cast<double>(vectors[1][i]);
