@@ -102,6 +102,7 @@ TEST_CASE("the page of four nodes fills its panels, shows lost nodes, and suppor
     CHECK(browser.value(inked(chart)) == true);
   }
   for (const auto& [id, words] : {std::pair{"barrier-panel", "Rule ssp:4: 1 waiting"},
+                                  {"barrier-panel", "Merge rule drop:2: merged 870 pushes, dropped 30, holds 2"},
                                   {"barrier", "worker 3"},
                                   {"keys", "784 × 10 float32"},
                                   {"members", "rank 1 is lost"},

@@ -250,7 +250,8 @@ function show_barrier(message) {
   const one = message.barrier[message.barrier.length - 1];
   const waiting = one.waiting_count ? one.waiting_count + " waiting" : "no worker waits";
   set_text(at("barrier-rule"), "Rule " + one.rule + ": " + waiting + "; let through " + short(one.passed || 0) + " times, held back " +
-    short(one.refused || 0));
+    short(one.refused || 0) + (one.merge ? ". Merge rule " + one.merge.rule + ": merged " + short(one.merge.merged) +
+    " pushes, dropped " + short(one.merge.dropped) + ", holds " + short(one.merge.held) : ""));
   rows(at("barrier"), one.waiting, (row) => {
     const more = row.for_count - row.for.length;
     return [worker_of(row.id), { number: short(row.step) }, { number: seconds(row.since) },

@@ -105,8 +105,13 @@ inline nlohmann::json sample_state(size_t size, double t = 10) {
   for (size_t id = 3; id < size; ++id) waiting.push_back({{"id", id}, {"step", 100}, {"since", 0.3}, {"for", {2}}});
   json waited = json::object();
   for (size_t id = 0; id < size; ++id) waited[std::to_string(id)] = t / 4;
-  state["barrier"] = {
-      {{"run", 1}, {"rule", "ssp:4"}, {"waiting", waiting}, {"waited", waited}, {"passed", 900}, {"refused", 90}}};
+  state["barrier"] = {{{"run", 1},
+                       {"rule", "ssp:4"},
+                       {"waiting", waiting},
+                       {"waited", waited},
+                       {"passed", 900},
+                       {"refused", 90},
+                       {"merge", {{"rule", "drop:2"}, {"merged", 870}, {"dropped", 30}, {"held", 2}}}}};
   for (const char* key : {"w1", "b1"}) {
     state["keys"].push_back({{"key", key},
                              {"shape", {784, 10}},
