@@ -85,25 +85,27 @@ struct TaskHead {
   RunId run = 0;
   uint64_t step = 0;      // completed steps of the worker: the clock that it works on
   bool staged = false;    // its push waits for a commit
-  bool held = false;      // and the worker waits as long
+  bool uncopied = false;  // the worker waits for the commit, so the shards do not copy the push
   bool local = false;     // schedule_local chooses the keys
   bool timed = false;     // the push must report the working time
   bool filtered = false;  // the run has filters
-  static void fields(auto& m, auto&& field) { field(m.run, m.step, m.staged, m.held, m.local, m.timed, m.filtered); }
+  static void fields(auto& m, auto&& field) {
+    field(m.run, m.step, m.staged, m.uncopied, m.local, m.timed, m.filtered);
+  }
 };
 
 struct PushHead {
   RunId run = 0;
   uint64_t step = 0;
-  bool staged = false;  // stored until shard 0 commits it
-  bool held = false;    // the worker waits for the commit, so its bytes need no copy
+  bool staged = false;    // stored until shard 0 commits it
+  bool uncopied = false;  // the worker waits for the commit, so the shards do not copy the push
   bool timed = false;
   /// The working time, measured by the worker's own clock. Untrusted: may hold any bits. NaN if absent.
   double seconds = std::numeric_limits<double>::quiet_NaN();
   bool filtered = false;
   ParamTraffic traffic = {};  // untrusted as well
   static void fields(auto& m, auto&& field) {
-    field(m.run, m.step, m.staged, m.held, m.timed, m.filtered);
+    field(m.run, m.step, m.staged, m.uncopied, m.timed, m.filtered);
     if (m.timed) field(m.seconds);
     if (m.filtered) field(m.traffic);
   }

@@ -161,7 +161,7 @@ void ParamShard::on_push(Frame&& frame) {
       if (push.refused) break;
       const Status fits = update_.is_native() ? store_.check_update(entry, update_, worker_name(name.first)) : Status();
       if (!fits.ok()) refuse(name, fits.error());
-      if (!head->held) own_bytes(entry.value);
+      if (!head->uncopied) own_bytes(entry.value);
     }
     if (!push.refused) append(entries, push.entries);
   }

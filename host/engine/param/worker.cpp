@@ -58,7 +58,7 @@ void ParamWorker::on_task(Frame&& frame, std::vector<Frame>& out) {
   }
   arriving_.clear();
   step_ = head->step;
-  head_ = {config_.run, head->step, head->staged, head->held, head->timed};
+  head_ = {config_.run, head->step, head->staged, head->uncopied, head->timed};
   head_.filtered = head->filtered;
   event_ = std::move(task);
   if (!keys.empty()) values_ = client_.get(std::move(keys), out, head_.filtered);

@@ -38,7 +38,7 @@ TEST_CASE("control messages survive encoding and decoding") {
   const std::string task_bytes = pack(TaskHead{1, 2, true, false, true});
   Unpacker task(task_bytes);
   const TaskHead head = unpack_head<TaskHead>(task).value();
-  CHECK((head.run == 1 && head.step == 2 && head.staged && !head.held && head.local && !head.timed));
+  CHECK((head.run == 1 && head.step == 2 && head.staged && !head.uncopied && head.local && !head.timed));
 }
 
 TEST_CASE("a push reports its working time only if the task requests it") {
@@ -51,7 +51,7 @@ TEST_CASE("a push reports its working time only if the task requests it") {
     CHECK(bytes.size() == (timed ? 24 : 16));
     Unpacker in(bytes);
     const PushHead got = unpack_head<PushHead>(in).value();
-    CHECK((got.run == 7 && got.step == 8 && got.staged && !got.held && got.timed == timed && in.done()));
+    CHECK((got.run == 7 && got.step == 8 && got.staged && !got.uncopied && got.timed == timed && in.done()));
     if (timed) CHECK(got.seconds == 0.25);
     if (!timed) CHECK(std::isnan(got.seconds));
   }
