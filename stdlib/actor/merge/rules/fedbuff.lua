@@ -1,6 +1,6 @@
 --- Holds pushes until `k` have arrived, and merges their mean, each multiplied by (1 + t) ^ -exponent for t versions
---- of staleness when it arrived. The definition is that of the authors' code, FLSim, whose sum instead of the mean
---- corresponds to a server rate of k times ours, and whose default exponent is 0.
+--- of staleness when it arrived. The authors' code, FLSim, computes the sum, and divides each weight by the weight of
+--- an average staleness. Both change the update by a constant factor.
 local rules = require("actor.merge.rule")
 
 ---@type actor.policy.Description
