@@ -51,3 +51,12 @@ TEST_CASE("a merge rule that merges nothing for 10 s is reported once, and its p
   CHECK(count_of(run.ended.err, "has merged nothing for over 10 s: it holds ") == 1);
   CHECK(run.ended.err.find("pushes of workers 0, 1, 2; held pushes are merged when") != std::string::npos);
 }
+
+TEST_CASE("the report of held pushes names the merge rule that replaced another rule") {
+  Rehearsals rehearsals;
+  const Run run = rehearsals.run({"replaced", {"jobs/param_policy.lua", "holds_later"}}, 1);
+  INFO(run.ended.description);
+  CHECK(run.ended.status == 0);
+  CHECK(count_of(run.ended.err, "merge rule 'param_policy.lua:") == 1);
+  CHECK(count_of(run.ended.err, "' has merged nothing for over 10 s: it holds ") == 1);
+}

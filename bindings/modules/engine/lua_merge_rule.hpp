@@ -26,6 +26,7 @@ class LuaMergeRule final : public MergeRule {
 
   Status decide(const MergeRequest& request, MergeDecision& out) override;
   Status finish(MergeDecision& out) override;
+  std::string label() const override { return label_; }
   bool merges_all() const override { return merges_all_; }
   bool keeps_pushes() const override { return keeps_pushes_; }
 
@@ -39,7 +40,7 @@ class LuaMergeRule final : public MergeRule {
   lua_State* L_;
   LuaRef evaluator_;
   CallWatchdog* watchdog_;
-  std::string label_;  // "merge rule 'newest' (merge.lua:3)"
+  std::string label_;
   bool merges_all_ = true;
   bool keeps_pushes_ = false;
 };

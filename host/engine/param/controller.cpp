@@ -389,7 +389,7 @@ void ParamController::check_waits(double now) {
   if (!began()) return;
   const bool stopping = phase_ == Phase::stopping;
   log_.check_waits(progress_, workers_, stopping ? std::optional(times_.stopped) : std::nullopt, now);
-  log_.check_held(merger_, config_.merge_name, now);
+  log_.check_held(merger_, now);
 }
 
 double ParamController::next_time() const {

@@ -3,6 +3,7 @@
 // rule keeps the held pushes. Passive; called by the PushMerger's thread.
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,8 @@ class MergeRule : public Interface {
   /// No push will follow: decides about the held pushes.
   virtual Status finish(MergeDecision& out) = 0;
   // These may change during a run:
+  /// The rule's name for messages: "merge rule 'newest' (merge.lua:3)".
+  virtual std::string label() const = 0;
   /// Every push is merged at once, unchanged, so the pushes need not be stored.
   virtual bool merges_all() const = 0;
   /// The rule may hold a push after the barrier, or where there is no barrier after its decision.
@@ -55,6 +58,7 @@ class MergeAll final : public MergeRule {
     return {};
   }
   Status finish(MergeDecision& /*out*/) override { return {}; }
+  std::string label() const override { return "merge rule 'all'"; }
   bool merges_all() const override { return true; }
   bool keeps_pushes() const override { return false; }
 };

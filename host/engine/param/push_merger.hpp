@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,7 @@ class PushMerger {
   using PushName = std::pair<NodeId, uint64_t>;  // worker, step
   /// The pushes that the rule holds.
   const std::set<PushName>& held() const noexcept { return held_; }
+  std::string rule_label() const { return rule_.label(); }
   /// When the rule began to hold pushes without merging any.
   double held_since() const noexcept { return held_since_; }
   /// No shard merges these pushes.

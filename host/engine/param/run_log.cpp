@@ -76,7 +76,7 @@ void RunLog::check_waits(const Progress& progress, const RunWorkers& workers, st
                             awaited_text(progress, workers, now));
 }
 
-void RunLog::check_held(const PushMerger& merger, const std::string& name, double now) {
+void RunLog::check_held(const PushMerger& merger, double now) {
   const double since = merger.held_since();
   if (merger.held().empty() || !(now >= since + long_wait_) || since == logged_held_since_) return;
   logged_held_since_ = since;
@@ -84,7 +84,7 @@ void RunLog::check_held(const PushMerger& merger, const std::string& name, doubl
   for (const auto& [worker, step] : merger.held()) {
     if (workers.empty() || workers.back() != worker) workers.push_back(worker);
   }
-  log_.warn("server 0", "merge rule '" + name + "' has merged nothing for over " +
+  log_.warn("server 0", merger.rule_label() + " has merged nothing for over " +
                             std::to_string(std::lround(long_wait_)) + " s: it holds " +
                             std::to_string(merger.held().size()) + " pushes of worker" +
                             (workers.size() == 1 ? " " : "s ") + worker_list(workers) +

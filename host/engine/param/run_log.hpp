@@ -34,8 +34,8 @@ class RunLog {
   /// Logs each wait of over 10 s once: the waiting workers, and the workers that they wait for. `stopped`: when the end
   /// of the run was decided, while the end waits for the pushes in progress.
   void check_waits(const Progress& progress, const RunWorkers& workers, std::optional<double> stopped, double now);
-  /// Logs once that the merge rule `name` has held pushes for over 10 s without merging any.
-  void check_held(const PushMerger& merger, const std::string& name, double now);
+  /// Logs once that the merge rule has held pushes for over 10 s without merging any.
+  void check_held(const PushMerger& merger, double now);
   /// When to check for long waits again.
   double next_check() const noexcept { return next_check_; }
 

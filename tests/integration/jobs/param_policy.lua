@@ -230,6 +230,20 @@ function jobs.holds()
   expect.same(summary.dropped, pushes_of_all())
 end
 
+-- A rule that holds pushes replaces another rule during the run.
+function jobs.holds_later()
+  local function hold() return "hold" end
+  local replaced = false
+  local summary = run { barrier = "asp", stop = function(ctx)
+    if not replaced and ctx.updates >= 3 then
+      replaced = true
+      actor.param.set_merge(hold)
+    end
+    return ctx.seconds > 15
+  end }
+  assert(summary.updates >= 3 and summary.dropped > 0, summary.updates)
+end
+
 -- ---- the end of a run ----
 
 -- case: over_at_once at: rehearsal:{1,3}
