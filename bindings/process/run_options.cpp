@@ -156,9 +156,10 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
       ->type_name("HOST:PORT");
   app.add_option(both_spellings("--node-rank"), raw.node_rank, "this host's place; 0 listens")->type_name("K");
   app.add_flag("--isolate", out.isolate, "local nodes as processes instead of threads");
-  app.add_option("--barrier", out.barrier, "bsp, asp, ssp:4, pbsp:10, pssp:10:4, ..., or FILE.lua[:NAME]")
-      ->type_name("RULE");
+  app.add_option("--barrier", out.barrier, "bsp, asp, ssp:4, pssp:10:4, ..., or FILE.lua[:NAME]")->type_name("RULE");
   app.add_option("--merge", out.merge, "all, mean, drop:2, buffer:8, ..., or FILE.lua[:NAME]")->type_name("RULE");
+  app.add_option("--attack", out.attack, "sign, noise, label, lie: wrong pushes, for experiments")
+      ->type_name("KIND[:WORKERS[:FACTOR]]");
   app.add_option("--resample", out.resample, "when a sampled barrier draws again")
       ->type_name("event|sticky|poll:SECONDS");
   app.add_option(both_spellings("--rule-timeout"), raw.rule_timeout,
@@ -383,6 +384,7 @@ std::map<std::string, std::string> RunOptions::shared_settings() const {
   std::map<std::string, std::string> out;
   if (!barrier.empty()) out["barrier"] = barrier;
   if (!merge.empty()) out["merge"] = merge;
+  if (!attack.empty()) out["attack"] = attack;
   if (!resample.empty()) out["resample"] = resample;
   if (!checkpoint.empty()) out["checkpoint"] = checkpoint;
   if (seconds) out["seconds"] = CLI::detail::to_string(*seconds);
@@ -408,6 +410,7 @@ Status RunOptions::apply(const std::map<std::string, std::string>& settings) {
   raw.parallelism = get("parallelism");
   barrier = get("barrier");
   merge = get("merge");
+  attack = get("attack");
   resample = get("resample");
   checkpoint = get("checkpoint");
   run_key = get("run_key");

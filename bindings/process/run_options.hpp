@@ -47,6 +47,11 @@ struct RunOptions {
 
   std::string barrier;
   std::string merge;
+  std::string attack;
+  /// The flags that modules of the standard library parse, with their values.
+  std::map<std::string, std::string> policies() const {
+    return {{"barrier", barrier}, {"merge", merge}, {"attack", attack}};
+  }
   std::string resample;
   std::optional<std::string> resume;  // the folder; empty: the folder of --checkpoint
   std::string checkpoint;

@@ -142,8 +142,8 @@ Status HostRuntime::prepare() {
 }
 
 Status HostRuntime::open_job() {
-  for (const auto& [flag, spec] : {std::pair{"barrier", &options_.barrier}, {"merge", &options_.merge}}) {
-    AH_LET(rule_files_[flag], rule_file_of(flag, *spec));
+  for (const auto& [flag, spec] : options_.policies()) {
+    AH_LET(rule_files_[flag], rule_file_of(flag, spec));
     if (!rule_files_[flag].empty()) job_.add_rule_file(rule_files_[flag]);
   }
   if (options_.agent) return {};

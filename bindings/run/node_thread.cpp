@@ -18,9 +18,9 @@ std::vector<std::pair<const char*, bool>> NodeContext::flags_of_engines() const 
   const RunOptions& o = options;
   const bool checkpoint = !o.checkpoint.empty() &&
                           (!o.resume || *o.resume != o.checkpoint);  // --resume of the same folder implies --checkpoint
-  return {{"barrier", !o.barrier.empty()}, {"resample", !o.resample.empty()}, {"merge", !o.merge.empty()},
-          {"inject", o.inject.any()},      {"record", o.records_steps()},     {"seconds", o.seconds.has_value()},
-          {"checkpoint", checkpoint},      {"resume", o.resume.has_value()}};
+  return {{"barrier", !o.barrier.empty()},    {"resample", !o.resample.empty()}, {"merge", !o.merge.empty()},
+          {"attack", !o.attack.empty()},      {"inject", o.inject.any()},        {"record", o.records_steps()},
+          {"seconds", o.seconds.has_value()}, {"checkpoint", checkpoint},        {"resume", o.resume.has_value()}};
 }
 
 namespace {

@@ -52,7 +52,7 @@ local M = {}
 
 ---Options of param.run and param.train.
 ---@class actor.param.CommonOptions
----@field pull? actor.Optimiser|fun(ctx: actor.Context, updates: table[]): actor.param.Entry[] applies updates to values: a native optimiser, or a function on the key's server that returns new values for {{k, v, step, id, weight =}, ...}, where `weight` is that of the merge rule, nil for 1; default: an update is the new value
+---@field pull? actor.Optimiser|fun(ctx: actor.Context, updates: table[]): actor.param.Entry[] applies updates to values: a native optimiser, or a function on the key's server that returns new values for {{k, v, step, id, weight =}, ...}, where `weight` is that of the merge rule, nil for 1; default: an update u is the new value, and with a weight a of the merge rule the new value is (1 - a) w + a u
 ---@field barrier? string|function decides which workers may begin a step (actor.barrier, default bsp); `--barrier` overrides it
 ---@field stop? fun(ctx: actor.param.StopContext): boolean runs on shard 0: decides when the run ends; required without `--seconds`
 ---@field tasks? actor.param.Tasks records the tasks that `schedule` deals out: `data.batches{...}` or your own object. Each task then has a number, `{ task = 7, { "batch", 7 }, { "w" } }`. The run reports the outcome of each task, and a checkpoint contains the record. A resumed run deals out the tasks missing from the checkpoint, each once, under any barrier rule and with any number of workers
@@ -116,6 +116,16 @@ local function check_run(run, flags)
   check_checkpoint(run.checkpoint)
 end
 
+local function attack_of(flags)
+  if not flags.attack then return nil end
+  local attack = require("actor.attack").from(flags.attack):begin(node.size, node.seed)
+  if flags.servers > 1 and attack.kind ~= "label" then
+    check.fail("param.run cannot honour --attack %s with several servers: one server has to receive the whole push",
+      flags.attack)
+  end
+  return attack
+end
+
 -- ---- the worker's side ----
 
 local function keys_to_fetch(run, ctx)
@@ -124,7 +134,7 @@ local function keys_to_fetch(run, ctx)
   return c.fetch(keys, named("schedule_local", run.schedule_local))
 end
 
-local function work(run, index, filters)
+local function work(run, index, filters, attack)
   local now = require("actor").now
   local injection = c.injects() and c.injection
   local push, push_name, ended = callbacks.push_of(run.push)
@@ -142,7 +152,12 @@ local function work(run, index, filters)
     local ctx = callbacks.context(step)
     if not entries then entries = keys_to_fetch(run, ctx) end
     local began = timed and now() or nil
-    local updates = callbacks.slowed(injection, push, ctx, entries)
+    local updates
+    if attack then
+      updates = attack:compute(node.id, callbacks.slowed, injection, push, ctx, entries)
+    else
+      updates = callbacks.slowed(injection, push, ctx, entries)
+    end
     if clips and type(updates) == "table" then updates = run.pull:clip_push(updates) end
     c.worker_push(updates, push_name, began and now() - began)
   end
@@ -210,9 +225,9 @@ local function set_initial(run, from)
   end
 end
 
-local function serve(run, index, flags, filters)
+local function serve(run, index, flags, filters, attack)
   local first = node.shard == 0
-  local named_rules = first and rules.begin(run, flags) or {}
+  local named_rules = first and rules.begin(run, flags, attack) or {}
   local from = c.server_start(index, {
     pull = type(run.pull) == "table" and require("actor.optim").to_c(run.pull) or run.pull,
     local_schedule = run.schedule_local ~= nil, seconds = run.seconds ~= false and flags.seconds or nil,
@@ -259,14 +274,15 @@ function M.run(run)
   local flags = node.flags()
   check_run(run, flags)
   local filters = filters_of(run)
-  node.honour("barrier", "resample", "merge", "inject", "record")
+  node.honour("barrier", "resample", "merge", "attack", "inject", "record")
   if run.seconds ~= false then node.honour("seconds") end
   if run.checkpoint ~= false then node.honour("checkpoint", "resume") end
   local index, replayed, value = events.enter_run("param.run")
   if replayed then return assert(codec.decode(value)) end
-  if node.role == "server" then return node.call_for_all(serve, run, index, flags, filters) end
+  local attack = attack_of(flags)
+  if node.role == "server" then return node.call_for_all(serve, run, index, flags, filters, attack) end
   c.open(index)
-  return events.call_as_run("param.run", work, run, index, filters)
+  return events.call_as_run("param.run", work, run, index, filters, attack)
 end
 
 ---Trains one model on the parameter server: each worker fetches all parameters of `net`, takes a batch, and pushes the
@@ -290,6 +306,28 @@ end
 ---@param options actor.param.Train
 ---@return actor.param.Summary
 function M.train(options) return require("actor.param_train")(M, options) end
+
+---Trains one model in rounds: a worker makes several steps with its own copy of `net`, and pushes the difference. On
+---return `net` has the final parameters, on every worker. See actor.LocalSteps.
+---```lua
+---local set = actor.data.blobs { n = 300, classes = 3, seed = 1 }
+---local net = actor.nn.sequential { actor.nn.linear(2, 3, { seed = 1 }) }
+---local rng = actor.rng(actor.seed, actor.id)
+---actor.param.local_steps {
+---  net = net, steps = 10, inner = actor.optim.sgd { lr = 0.1 },
+---  outer = actor.optim.sgd { lr = 0.7, momentum = 0.9, nesterov = true },
+---  batch = function()
+---    local rows = {}
+---    for i = 1, 30 do rows[i] = rng:int(1, 300) end
+---    return set:batch(rows)
+---  end,
+---  stop = function(ctx) return ctx.step >= 20 end,
+---}
+---print(net:accuracy(set.x, set.labels) > 0.9)  --> true
+---```
+---@param options actor.LocalSteps
+---@return actor.param.Summary
+function M.local_steps(options) return require("actor.local_steps")(M, options, "param.local_steps") end
 
 -- ---- the original names ----
 

@@ -4,6 +4,7 @@ local check = require("actor.check")
 local merge = require("actor.merge")
 local node = require("actor.c.node")
 local specs = require("actor.policy.spec")
+local util = require("actor.util")
 local c = require("actor.c.param")
 
 local M = {}
@@ -22,23 +23,47 @@ local function check_bsp(merges, rule)
     merges.name, rule.name)
 end
 
-local function dot(a, b) return c.merge_dot(a.worker, a.step, b.worker, b.step) end
+local source = {} -- of the merge rule: an actor.merge.Source
+
+function source.dot(a, b) return c.push_dot(a.worker, a.step, b.worker, b.step) end
+
+function source.get(push)
+  local update = {}
+  for _, entry in ipairs(c.push_values(push.worker, push.step)) do update[entry[1]] = entry[2] end
+  return update
+end
+
+function source.set(push, update)
+  local entries = {}
+  for key, value in util.pairs(update or {}) do entries[#entries + 1] = { key, value } end
+  c.set_push_values(push.worker, push.step, entries)
+  push.update = update or {}
+end
+
+function source.value(key) return c.stored_value(key) end
+
+function source.pending()
+  local flat, steps = c.pending_steps(), {}
+  for i = 1, #flat, 3 do steps[#steps + 1] = { worker = flat[i], step = flat[i + 1], version = flat[i + 2] } end
+  return steps
+end
 
 local function name_of(spec, rule) return type(spec) == "string" and spec or rule.name end
 
 ---Begins a run: uses the rules of the command line, otherwise the rules of the job.
 ---@param run actor.param.Run
 ---@param flags table
+---@param attack? actor.Attack that has begun
 ---@return actor.param.Rules
-function M.begin(run, flags)
+function M.begin(run, flags, attack)
   local spec, merge_spec = flags.barrier or run.barrier or "bsp", flags.merge or run.merge or "all"
   local rule, merges = barrier.from(spec, { resample = flags.resample }), merge.from(merge_spec)
   check_bsp(merges, rule)
   current = {
     barrier = barrier.evaluator(rule, node.seed), barrier_name = name_of(spec, rule),
-    merge = merge.evaluator(merges, dot), merge_name = name_of(merge_spec, merges),
+    merge = merge.evaluator(merges, source, attack), merge_name = name_of(merge_spec, merges),
   }
-  current.merge.combines, current.merge.replaces = type(run.pull) == "table", run.pull == nil
+  current.merge.combines = type(run.pull) == "table"
   return current
 end
 

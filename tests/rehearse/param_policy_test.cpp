@@ -1,4 +1,4 @@
-// Errors and logged waits of runs of the parameter server (tests/integration/jobs/param_policy.lua).
+// Errors and logged waits of runs of the parameter server and of peers (jobs param_policy.lua, merge_rules.lua).
 
 #include "tests/rehearse/rehearsals.hpp"
 
@@ -8,15 +8,30 @@ TEST_CASE("a run of the parameter server that cannot continue ends with an error
       {{"entries_for_no_worker"}, {"worker '7'"}},
       {{"misfit"}, {"\"w\"", "worker 1"}},
       {{"infinite", "strict"}, {"\"w\"", "worker 2"}},
-      {{"refused_rule", "norm"}, {"need all values on one server: leave out --servers"}},
+      {{"refused_rule", "norm"}, {"a rule that reads them needs one server, so leave out --servers"}},
       {{"refused_rule", "pull"}, {"merge rule 'median'", "needs an optimiser as pull"}},
-      {{"refused_rule", "replace"}, {"gave a weight of 0.5, but without pull an update is the new value"}},
+      {{"refused_rule", "replace"}, {"a weight of the merge rule mixes a push with the stored value"}},
   }));
   Rehearsals rehearsals;
   const Run run = rehearsals.run({words[0], with({"--servers", "2", "jobs/param_policy.lua"}, words)}, 1);
   INFO(run.ended.description);
   CHECK(run.ended.status == 1);
   for (const std::string& text : texts) CHECK(run.ended.err.find(text) != std::string::npos);
+}
+
+TEST_CASE("peers refuse a merge rule that reads what no peer knows, by its name and the field") {
+  const auto& [what, text] = GENERATE(table<std::string, std::string>({
+      {"staleness", "it reads push.staleness: no peer knows it; param.run has a server that does"},
+      {"held", "it reads view.held: no peer knows it"},
+      {"hold", "returned string 'hold', expected a finite weight, \"drop\" or view:update(...): peers hold no pushes"},
+      {"mix", "gave a weight of 0.5, but peers without pull cannot mix values"},
+      {"library", "peer.run cannot honour merge rule 'ringmaster(2)'"},
+  }));
+  Rehearsals rehearsals;
+  const Run run = rehearsals.run({"refused", {"jobs/merge_rules.lua", "refused_by_peers", what}}, 1);
+  INFO(run.ended.description);
+  CHECK(run.ended.status == 1);
+  CHECK(run.ended.err.find(text) != std::string::npos);
 }
 
 TEST_CASE("a wait of over 10 s for a worker is logged once by each waiting node, and names the awaited worker") {

@@ -168,6 +168,7 @@ int flags(lua_State* L) {
   };
   text("barrier", options.barrier);
   text("merge", options.merge);
+  text("attack", options.attack);
   text("resample", options.resample);
   text("checkpoint", options.checkpoint);
   if (options.records_steps()) text("record", options.record);

@@ -10,6 +10,7 @@
 #include "bindings/modules/engine/node_modules.hpp"
 #include "bindings/modules/engine/param_options.hpp"
 #include "bindings/modules/engine/param_values.hpp"
+#include "bindings/modules/engine/push_values.hpp"
 #include "bindings/modules/tool/call_watchdog.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
@@ -382,19 +383,6 @@ int rename_barrier(lua_State* L) {
   return 0;
 }
 
-/// merge_dot(worker, step, worker, step) -> the scalar product of two staged pushes
-int merge_dot(lua_State* L) {
-  const ParamState& state = param_state(L);
-  if (state.context.options.servers > 1) {
-    return luaL_error(L, "norms and products of pushes need all values on one server: leave out --servers");
-  }
-  const auto push_at = [L](int index) {
-    return ParamShard::PushName{static_cast<NodeId>(lua_tonumber(L, index)),
-                                static_cast<uint64_t>(lua_tonumber(L, index + 1))};
-  };
-  return push(L, state.server->shard().dot(push_at(1), push_at(3)));
-}
-
 /// rename_merge(name): the merge rule was replaced; shows observers its name
 int rename_merge(lua_State* L) {
   ParamState& state = param_state(L);
@@ -468,17 +456,19 @@ int open_param(lua_State* L) {
       {"outcomes", guarded<outcomes>},
       {"rename_barrier", guarded<rename_barrier>},
       {"rename_merge", guarded<rename_merge>},
-      {"merge_dot", guarded<merge_dot>},
       {"checkpoint_now", guarded<checkpoint_now>},
       {"answer_schedule", guarded<answer_schedule>},
       {"answer_pull", guarded<answer_pull>},
   };
   push_functions(L, kFunctions);
+  add_push_values(L);
   add_injection(L);
   return 1;
 }
 
 }  // namespace
+
+ParamServer& current_server(lua_State* L) { return *param_state(L).server; }
 
 void open_param(Vm& vm) { vm.register_module("actor.c.param", open_param); }
 

@@ -106,6 +106,14 @@ void ParamController::on_done(NodeId id, uint64_t step, double seconds, double n
   if (phase_ != Phase::stopping) gate_.request(id, now);
 }
 
+std::vector<PendingStep> ParamController::pending() const {
+  std::vector<PendingStep> out;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.busy) out.push_back({id, worker.step, merger_.begun(id)});
+  }
+  return out;
+}
+
 void ParamController::lost(NodeId id, double now) {
   std::optional<RunWorker> worker = workers_.remove(id);
   if (!worker) return;

@@ -109,6 +109,9 @@ class ParamController : private NonCopyable {
   /// The numbered tasks that were merged or dropped since the last call, in that order.
   std::vector<TaskOutcome> take_outcomes() { return merger_.take_outcomes(); }
 
+  /// The steps that have begun and whose pushes have not arrived, by worker.
+  std::vector<PendingStep> pending() const;
+
   const Progress& progress() const noexcept { return progress_; }
   uint64_t updates() const noexcept { return merger_.updates(); }
   bool finished() const noexcept { return phase_ == Phase::finished; }

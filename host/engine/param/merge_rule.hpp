@@ -28,6 +28,13 @@ struct MergeRequest {
   double now = 0;              // seconds
 };
 
+/// A step whose push has not arrived.
+struct PendingStep {
+  NodeId worker = 0;
+  uint64_t step = 0;
+  uint64_t version = 0;  // of the model when the worker began the step
+};
+
 struct MergeDecision {
   std::vector<CommitItem> merged;  // become one update
   Combination combination{Combination::Kind::sum, 0};

@@ -17,7 +17,7 @@ PushMerger::PushMerger(RunId run, uint32_t shards, MergeRule& rule, uint64_t upd
 
 void PushMerger::on_push(NodeId worker, uint64_t step, Arrival arrival, bool uncopied, double now) {
   newest_ = std::max(newest_, step);
-  const MergeRequest request{.worker = worker, .step = step, .version = begun_[worker], .uncopied = uncopied};
+  const MergeRequest request{.worker = worker, .step = step, .version = begun(worker), .uncopied = uncopied};
   switch (arrival) {
     case Arrival::applied:
       ++updates_;

@@ -38,6 +38,11 @@ class PushMerger {
   bool copies() const { return rule_.keeps_pushes() || !held_.empty(); }
   /// The worker begins a step with the current version of the model.
   void begin_step(NodeId worker) { begun_[worker] = version_; }
+  /// The version with which the worker began its step.
+  uint64_t begun(NodeId worker) const {
+    const auto found = begun_.find(worker);
+    return found == begun_.end() ? 0 : found->second;
+  }
   /// The push of a step is complete. `uncopied`: the worker's bytes were not copied. A push that began so is merged
   /// unchanged if the rule has been replaced by a rule that keeps pushes.
   void on_push(NodeId worker, uint64_t step, Arrival arrival, bool uncopied, double now);

@@ -61,7 +61,7 @@ class ParamServer {
 
   bool in_pull() const noexcept { return shard_.in_pull(); }
   const ParamController* controller() const noexcept { return controller_.get(); }
-  const ParamShard& shard() const noexcept { return shard_; }
+  ParamShard& shard() noexcept { return shard_; }
   ParamStore& store() noexcept { return shard_.store(); }
 
  private:

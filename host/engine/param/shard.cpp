@@ -223,7 +223,36 @@ Status ParamShard::finish_push(const PushName& name, Push& push, double scale, s
     if (has_non_finite(entry.value)) report(name, entry.key);
   }
   if (update_.is_lua()) return to_pull(push.entries, name, scale, batch);
+  if (scale != 1) AH_TRY(mix(push.entries, scale));
   return store_.set(std::move(push.entries));
+}
+
+// Replaces each pushed tensor by weight * pushed + (1 - weight) * stored.
+Status ParamShard::mix(std::vector<ParamEntry>& entries, double weight) const {
+  for (ParamEntry& entry : entries) {
+    auto* piece = std::get_if<ParamTensor>(&entry.value);
+    const Stored* stored = store_.find(entry.key);
+    const auto* tensor = stored == nullptr ? nullptr : std::get_if<StoredTensor>(&stored->value);
+    if (piece == nullptr || tensor == nullptr || !is_floating(piece->dtype) || tensor->dtype != piece->dtype ||
+        tensor->shape != piece->shape) {
+      return Error{Code::bad_argument, "key " + entry.key.print() +
+                                           ": a weight of the merge rule mixes a push with the stored value; both have "
+                                           "to be tensors of floats of one shape, so set the value first, in init"};
+    }
+    Blob mixed = Blob::allocate(piece->data.size());
+    scale_into(piece->dtype, piece->count, weight, piece->data.data(), mixed.data());
+    for (size_t i = 0; i < tensor->chunks.size(); ++i) {
+      const ParamTensor chunk = tensor->chunk(i);
+      const uint64_t first = std::max(chunk.first, piece->first);
+      const uint64_t last = std::min(chunk.first + chunk.count, piece->first + piece->count);
+      if (first >= last) continue;
+      const size_t size = dtype_size(piece->dtype);
+      add_scaled(piece->dtype, last - first, 1 - weight, chunk.data.data() + (first - chunk.first) * size,
+                 mixed.data() + (first - piece->first) * size);
+    }
+    piece->data = std::move(mixed);
+  }
+  return {};
 }
 
 Status ParamShard::to_pull(std::vector<ParamEntry>& entries, const PushName& name, double weight,
@@ -324,6 +353,29 @@ double ParamShard::dot(const PushName& a, const PushName& b) const {
     total += kernel::dot(part->dtype, part->count, part->data.data(), other->second->data.data());
   }
   return total;
+}
+
+Result<std::vector<ParamEntry>> ParamShard::values_of(const PushName& name) const {
+  const auto found = pushes_.find(name);
+  if (found == pushes_.end()) return std::vector<ParamEntry>{};
+  return join_pieces(found->second.entries, true);
+}
+
+Status ParamShard::set_values(const PushName& name, std::vector<ParamEntry> values) {
+  std::vector<ParamEntry> entries;
+  for (ParamEntry& entry : values) {
+    const auto* tensor = std::get_if<ParamTensor>(&entry.value);
+    if (tensor == nullptr || update_.is_lua()) {
+      entries.push_back(std::move(entry));
+    } else {
+      for_each_chunk(*tensor, [&](ParamTensor piece) { entries.push_back({entry.key, std::move(piece), 0}); });
+    }
+  }
+  for (const ParamEntry& entry : entries) {
+    if (update_.is_native()) AH_TRY(store_.check_update(entry, update_, "the merge rule"));
+  }
+  if (const auto found = pushes_.find(name); found != pushes_.end()) found->second.entries = std::move(entries);
+  return {};
 }
 
 void ParamShard::cut(uint64_t number) {

@@ -66,6 +66,10 @@ class ParamShard {
 
   /// The scalar product of the parts of two complete staged pushes on this shard: over their tensors of floats.
   double dot(const PushName& a, const PushName& b) const;
+  /// The values of a complete staged push. Tensors are whole, and share their bytes with the push where they can.
+  Result<std::vector<ParamEntry>> values_of(const PushName& name) const;
+  /// Gives a complete staged push other values. An error names the key that does not fit, and changes nothing.
+  Status set_values(const PushName& name, std::vector<ParamEntry> values);
 
   /// Hands the sink the currently stored values; does nothing without a sink.
   void cut(uint64_t number);
@@ -108,6 +112,7 @@ class ParamShard {
 
   void apply_at_once(const PushName& name, Frame& frame, std::vector<ParamEntry>& entries);
   Status finish_push(const PushName& name, Push& push, double scale, std::vector<PullEntry>& batch);
+  Status mix(std::vector<ParamEntry>& entries, double weight) const;
   Status apply_all(std::vector<ParamEntry>& entries, const UpdateContext& context, const PushName& name);
   void commit_each(const Commit& commit);
   void commit_combined(const Commit& commit);

@@ -2,6 +2,7 @@
 --- simulator use it, so a rule decides equally in both.
 local check = require("actor.check")
 local rules = require("actor.merge.rule")
+local values = require("actor.merge.values")
 
 ---A complete push.
 ---@class actor.merge.Push
@@ -13,10 +14,18 @@ local rules = require("actor.merge.rule")
 ---@field peers integer under bsp the number of pushes of the same step that the barrier releases together, else 1
 ---@field left integer how many of these follow after this push
 ---@field weight? number of a held push: the second result of its "hold"
----@field dot fun(self, other: actor.merge.Push): number scalar product of all floats of the two pushes; on the parameter server with one server only, like the next three
+---@field update table<any, any> its values by key; do not change them. On the parameter server a copy, and with one server only, like the next four fields
+---@field dot fun(self, other: actor.merge.Push|table): number scalar product of all floats, with another push or with values by key, such as view.last
 ---@field norm fun(self): number Euclidean norm
----@field distance fun(self, other: actor.merge.Push): number
----@field cosine fun(self, other: actor.merge.Push): number 0 if a norm is 0
+---@field distance fun(self, other: actor.merge.Push|table): number
+---@field cosine fun(self, other: actor.merge.Push|table): number 0 if a norm is 0
+
+---A step of a worker whose push has not arrived.
+---@class actor.merge.Pending
+---@field worker integer
+---@field step integer
+---@field version integer the model's version when the worker began the step
+---@field staleness integer versions of the model since then
 
 ---The state of the model and of the run.
 ---@class actor.merge.View
@@ -25,22 +34,46 @@ local rules = require("actor.merge.rule")
 ---@field workers integer live workers of the run
 ---@field now number seconds
 ---@field memory table the rule's own state; a new rule begins with an empty table
+---@field last? table<any, any> values of the last update of the model, by key; nil before the first update after the rule has read this field once
+---@field pending fun(self): actor.merge.Pending[] the steps in progress, by worker
+---@field value fun(self, key: any): any a copy of the present value of a key; with one server only
 ---@field with fun(self, push: actor.merge.Push): actor.merge.Push[] the held pushes and then this push
 ---@field trimmed_mean fun(self, pushes: actor.merge.Push[], trim: integer): table result for a rule: these pushes become one update, for each element the mean without the `trim` smallest and greatest; needs an optimiser as `pull`
+---@field update fun(self, pushes: actor.merge.Push[], values: table<any, any>): table result for a rule: these pushes become one update with these values, which have the keys and shapes of push.update; with one server only
+
+---Where an evaluator finds the values of pushes.
+---@class actor.merge.Source
+---@field dot fun(a: actor.merge.Push, b: actor.merge.Push): number
+---@field get? fun(push: actor.merge.Push): table<any, any> default: the field `update`
+---@field set fun(push: actor.merge.Push, update?: table<any, any>) nil: the push has no values
+---@field pending fun(): actor.merge.Pending[] without staleness
+---@field value fun(key: any): any
 
 ---@class actor.merge.Evaluator
 ---@field rule actor.merge.Rule the current rule
 ---@field label string the rule's name for messages
 ---@field merges_all boolean it merges every push at once, unchanged
 ---@field keeps_pushes boolean it may hold pushes after a barrier
+---@field attack? actor.Attack changes pushes before the rule sees them
 ---@field combines boolean updates can be combined by element: an optimiser applies them
----@field replaces boolean an update is the new value, so it has no weight
 ---@field view actor.merge.View
 local Evaluator = {}
 Evaluator.__index = Evaluator
 
 local View = {}
-View.__index = View
+
+function View:__index(key)
+  if key == "last" then rawset(self, "_keeps_last", true) end
+  return View[key]
+end
+
+function View:pending()
+  local steps = self._source.pending()
+  for _, step in ipairs(steps) do step.staleness = self.version - step.version end
+  return steps
+end
+
+function View:value(key) return self._source.value(key) end
 
 function View:with(push)
   local pushes = {}
@@ -49,7 +82,7 @@ function View:with(push)
   return pushes
 end
 
-local Combined = {} -- the metatable of results of view:trimmed_mean
+local Combined = {} -- the metatable of results of view:trimmed_mean and view:update
 
 function View.trimmed_mean(_, pushes, trim)
   if type(pushes) ~= "table" then check.wrong("pushes", "view:trimmed_mean", "a table of pushes", pushes) end
@@ -60,28 +93,50 @@ function View.trimmed_mean(_, pushes, trim)
   return setmetatable({ pushes = pushes, trim = trim }, Combined)
 end
 
--- The metatable of pushes whose scalar product is `dot`.
-local function push_class(dot)
+function Evaluator.own_update(_, pushes, updated)
+  if type(pushes) ~= "table" or not pushes[1] then check.wrong("pushes", "view:update", "a table of pushes", pushes) end
+  if updated == nil then check.wrong("values", "view:update", "values like those of push.update", updated) end
+  return setmetatable({ pushes = pushes, values = updated }, Combined)
+end
+
+View.update = Evaluator.own_update
+
+-- The metatable of pushes with values from `source`.
+function Evaluator.push_class(source)
   local Push = {}
-  Push.__index = Push
-  function Push:dot(other) return dot(self, other) end
-  function Push:norm() return math.sqrt(dot(self, self)) end
+  function Push:__index(key)
+    if key ~= "update" or not source.get then return Push[key] end
+    local update = source.get(self)
+    rawset(self, "update", update)
+    return update
+  end
+  function Push:dot(other)
+    if getmetatable(other) == Push then return source.dot(self, other) end
+    return values.dot(self.update, other)
+  end
+  function Push:norm() return math.sqrt(source.dot(self, self)) end
+  -- The product of another push, or of values, with itself.
+  local function square(other) return getmetatable(other) == Push and source.dot(other, other) or values.dot(other, other) end
   function Push:distance(other)
-    return math.sqrt(math.max(0, dot(self, self) - 2 * dot(self, other) + dot(other, other)))
+    local squared = square(self) - 2 * self:dot(other) + square(other)
+    return math.sqrt(squared < 0 and 0 or squared) -- NaN stays
   end
   function Push:cosine(other)
-    local norms = self:norm() * other:norm()
-    return norms > 0 and dot(self, other) / norms or 0
+    local norms = math.sqrt(square(self) * square(other))
+    return norms > 0 and self:dot(other) / norms or 0
   end
   return Push
 end
 
 ---@param rule actor.merge.Rule
----@param dot fun(a: actor.merge.Push, b: actor.merge.Push): number
+---@param source actor.merge.Source
+---@param attack? actor.Attack that has begun
 ---@return actor.merge.Evaluator
-function Evaluator.new(rule, dot)
-  local view = setmetatable({ version = 0, held = {}, workers = 0, now = 0, memory = {} }, View)
-  local self = setmetatable({ view = view, combines = true, replaces = false, _push_class = push_class(dot) }, Evaluator)
+function Evaluator.new(rule, source, attack)
+  local view = setmetatable({ version = 0, held = {}, workers = 0, now = 0, memory = {}, _source = source }, View)
+  local self = setmetatable({
+    view = view, combines = true, attack = attack, _source = source, _push_class = Evaluator.push_class(source),
+  }, Evaluator)
   self:set(rule)
   return self
 end
@@ -90,18 +145,20 @@ end
 ---@param rule actor.merge.Rule
 function Evaluator:set(rule)
   self.rule, self.label, self.view.memory = rule, rules.label(rule), {}
-  self.merges_all = rule.native == "all"
-  self.keeps_pushes = not self.merges_all and not rule.bsp
+  self.merges_all = rule.native == "all" and not self.attack
+  self.keeps_pushes = rule.native ~= "all" and not rule.bsp
 end
 
-local function described(value)
+function Evaluator.described(value)
   local kind = type(value)
   if kind == "number" then return ("number %g"):format(value) end
   if kind == "string" then return ("string '%s'"):format(value) end
   return kind == "boolean" and tostring(value) or kind
 end
 
-local function is_weight(value) return type(value) == "number" and value > -math.huge and value < math.huge end
+function Evaluator.is_weight(value) return type(value) == "number" and value > -math.huge and value < math.huge end
+
+local is_weight = Evaluator.is_weight
 
 local function fail(self, message, ...)
   error(self.label .. ": " .. message:format(...), 0)
@@ -109,7 +166,7 @@ end
 
 local function refuse(self, got)
   fail(self, "returned %s, expected a finite weight, \"hold\", \"drop\" or a table {[push] = weight or \"drop\"}%s",
-    described(got), got == nil and " (is a 'return' missing?)" or "")
+    Evaluator.described(got), got == nil and " (is a 'return' missing?)" or "")
 end
 
 -- Takes the named pushes out of the held pushes.
@@ -128,38 +185,53 @@ local function choose(self, chosen, push)
         one.weight = what
         merged[#merged + 1] = one
       else
-        fail(self, "gave worker %d's push %s, expected a finite weight or \"drop\"", one.worker, described(what))
+        fail(self, "gave worker %d's push %s, expected a finite weight or \"drop\"", one.worker, Evaluator.described(what))
       end
     end
   end
   for key in pairs(chosen) do
     known = known - 1
-    if known < 0 then fail(self, "returned a table with %s as a key, expected pushes of view.held and the new push", described(key)) end
+    if known < 0 then fail(self, "returned a table with %s as a key, expected pushes of view.held and the new push", Evaluator.described(key)) end
   end
   self.view.held = kept
   return merged, dropped
 end
 
--- The pushes of a result of view:trimmed_mean as the table of `choose`.
+-- The pushes of a result of view:trimmed_mean or view:update as the table of `choose`.
 local function combined(self, result)
-  if not self.combines then fail(self, "the trimmed mean needs an optimiser as pull, which applies it") end
+  if result.trim and not self.combines then fail(self, "the trimmed mean needs an optimiser as pull, which applies it") end
   local chosen = {}
   for _, push in ipairs(result.pushes) do chosen[push] = 1 end
   return chosen
 end
 
+-- Gives the merged pushes these values together: the first push has all of them.
+local function set_values(self, merged, updated)
+  local misfit = values.misfit(updated, merged[1].update)
+  if misfit then fail(self, "gave an update of which %s", misfit) end
+  for i, push in ipairs(merged) do self._source.set(push, i == 1 and updated or nil) end
+end
+
+-- Keeps the values of an update for view.last.
+local function keep_last(self, merged, trim)
+  local view = self.view
+  if #merged == 0 or not rawget(view, "_keeps_last") then return end
+  local last
+  if trim then
+    local updates = {}
+    for i, push in ipairs(merged) do updates[i] = push.update end
+    last = values.trimmed_mean(updates, trim)
+  else
+    for _, push in ipairs(merged) do last = values.added(last, push.weight, push.update) end
+  end
+  rawset(view, "last", last)
+end
+
 local none = {}
 
----Decides about a push. The pushes of `merged` become one update: the sum of `weight` times push or, if `trim` is
----given, the trimmed mean.
----@param push table a push without its methods
----@return actor.merge.Push[] merged
----@return actor.merge.Push[] dropped
----@return integer? trim
-function Evaluator:take(push)
+-- As `take`, but keeps no values for view.last.
+local function decide(self, push)
   local view = self.view
-  setmetatable(push, self._push_class)
-  push.staleness = view.version - push.version
   local fine, result, weight = pcall(self.rule.run, view, push)
   if not fine then error(self.label .. ": " .. tostring(result), 0) end
   if is_weight(result) then
@@ -181,7 +253,23 @@ function Evaluator:take(push)
   end
   if getmetatable(result) ~= Combined then return choose(self, result, push) end
   local merged, dropped = choose(self, combined(self, result), push)
+  if result.values then set_values(self, merged, result.values) end
   return merged, dropped, result.trim
+end
+
+---Decides about a push. The pushes of `merged` become one update: the sum of `weight` times push or, if `trim` is
+---given, the trimmed mean.
+---@param push table a push without its methods
+---@return actor.merge.Push[] merged
+---@return actor.merge.Push[] dropped
+---@return integer? trim
+function Evaluator:take(push)
+  setmetatable(push, self._push_class)
+  push.staleness = self.view.version - push.version
+  if self.attack and self.attack:on_push(push, self._source.set) then return none, { push } end
+  local merged, dropped, trim = decide(self, push)
+  keep_last(self, merged, trim)
+  return merged, dropped, trim
 end
 
 ---Ends the run: merges the held pushes that have a weight, and drops the others.
@@ -218,11 +306,6 @@ function Evaluator:decide(worker, step, version, peers, left, now, model_version
     worker = worker, step = step, version = version, behind = newest - step, peers = peers, left = left,
   }
   local merged, dropped, trim = self:take(push)
-  for i = 1, self.replaces and #merged or 0 do
-    if merged[i].weight ~= 1 then
-      fail(self, "gave a weight of %g, but without pull an update is the new value", merged[i].weight)
-    end
-  end
   if merged == none and dropped == none then return end
   if dropped == none and merged[1] == push then return push.weight end
   return flat(merged, true), flat(dropped, false), trim

@@ -4,6 +4,7 @@ local policy = require("actor.policy.rule")
 ---@class actor.merge.Rule: actor.policy.Rule
 ---@field run fun(view: actor.merge.View, push: actor.merge.Push): number|"hold"|"drop"|table, number?
 ---@field native? "all" an equivalent in C++: every push is merged at once, unchanged
+---@field alone? boolean the rule sees only the values of the push, so peers can apply it
 ---@field bsp? boolean the rule merges the pushes of a step together, so the barrier rule has to be BSP
 ---@overload fun(view: actor.merge.View, push: actor.merge.Push): number|"hold"|"drop"|table, number?
 

@@ -9,6 +9,22 @@ local M = {}
 
 local loss_out = ffi.new("double[1]")
 
+local flipped ---@type integer? number of changed batches, while labels are changed
+
+---Calls `fn` with its labels reversed in cross_entropy: K + 1 - label of K classes. For an attack (actor.attack).
+---@param fn fun(...): any
+---@param ... any arguments of `fn`
+---@return any result
+---@return integer batches number of changed batches
+function M.with_flipped_labels(fn, ...)
+  flipped = 0
+  local fine, result = xpcall(fn, debug.traceback, ...)
+  local batches = flipped
+  flipped = nil
+  if not fine then error(result, 0) end
+  return result, batches
+end
+
 ---Computes the softmax cross-entropy, the mean over the rows of -log(softmax(scores)[label]), and its gradient.
 ---```lua
 ---local loss = actor.nn.cross_entropy(actor.tensor.zeros { 1, 2 }, actor.tensor.ones(1))
@@ -24,6 +40,10 @@ function M.cross_entropy(scores, labels, out)
   base.arg(scores, "scores", fn)
   base.arg(labels, "labels", fn)
   if out ~= nil then base.arg(out, "out", fn) end
+  if flipped then
+    flipped = flipped + 1
+    labels = labels:neg() + (scores.extent_[1] + 1)
+  end
   local slope = out or base.new()
   local status = api.cross_entropy(loss_out, slope, scores, labels)
   if status == C.AH_TENSOR_SHAPE then

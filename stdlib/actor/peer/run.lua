@@ -49,7 +49,7 @@ local M = {}
 ---@field barrier? string|function decides when this worker may begin a step (actor.barrier, default bsp); `--barrier` overrides it. Without a sample a rule sees only min() and n. A sample is redrawn every half second, unless the rule or the command line specifies sticky or poll:SECONDS
 ---@field stop? fun(ctx: actor.peer.Context): boolean whether this worker stops; required without `--seconds`. Other workers do not wait for a stopped worker; it serves its keys until all have stopped
 ---@field init? fun(from: {updates: integer}): table<actor.param.Key, any> runs on the worker with the smallest id before the first step: returns values for keys without a value. If that worker fails meanwhile, it runs on the next worker as well. `from.updates` is 0, as in a param.run that does not resume
----@field merge? string|actor.merge.Rule "all", the only merge rule here
+---@field merge? string|actor.merge.Rule|function each worker applies it to its own pushes; the rule sees only their values (actor.merge)
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
 ---@field shared? boolean true: tensors are not copied within a process. In return, no function may write to a tensor that it has returned or received
 ---@field seconds? boolean false: only `stop` ends the run; `--seconds` has no effect
@@ -75,8 +75,8 @@ local function check_honoured(run, flags)
     if run[name] then refuse(name, unsupported[name]) end
   end
   local rule = merge.from(flags.merge or run.merge or "all")
-  if rule.native ~= "all" then
-    refuse(("merge rule '%s'"):format(rule.name), "the owner of a key knows neither the model's version nor the newest step")
+  if rule.native ~= "all" and not rule.alone and not rule.where then
+    refuse(("merge rule '%s'"):format(rule.name), "it needs the staleness of a push, or several pushes together, and no peer knows them")
   end
   local checkpoint = run.checkpoint and "checkpoint"
     or run.checkpoint == nil and (flags.resume and "--resume" or flags.checkpoint and "--checkpoint")
@@ -180,6 +180,7 @@ local function step(run, names, injection)
   local entries = c.fetched()
   ctx.seconds, ctx.updates, ctx.workers = select(2, c.snapshot())
   local updates = callbacks.slowed(injection, names.call_push, ctx, entries)
+  if names.merge then updates = names.merge:apply(updates, ctx, run.pull == nil) end
   if names.clips and type(updates) == "table" then updates = run.pull:clip_push(updates) end
   c.push(updates, names.push)
   await(run, names.pull)
@@ -201,6 +202,12 @@ local function log_messages(steps, sent)
     each(sent.watches), each(sent.upkeep))
 end
 
+-- The merge rule of a worker, unless it merges all.
+local function merge_of(run)
+  local rule = merge.from(node.flags().merge or run.merge or "all")
+  return rule.native ~= "all" and require("actor.merge.worker").new(rule, merge.source()) or nil
+end
+
 local function work(run, index, rule, sampling, limit)
   local scheduler = run.schedule_local and "schedule_local" or "schedule"
   local push, push_name, ended = callbacks.push_of(run.push)
@@ -208,7 +215,7 @@ local function work(run, index, rule, sampling, limit)
     scheduler = scheduler, schedule = named(scheduler, run[scheduler]), push = push_name, call_push = push,
     pull = type(run.pull) == "function" and named("pull", run.pull) or "",
     init = type(run.init) == "function" and named("init", run.init) or "",
-    clips = type(run.pull) == "table" and run.pull:clips(),
+    clips = type(run.pull) == "table" and run.pull:clips(), merge = merge_of(run),
   }
   c.begin(index, {
     pull = type(run.pull) == "table" and require("actor.optim").to_c(run.pull) or run.pull,
@@ -258,7 +265,7 @@ function M.run(run)
   check_run(run, flags)
   local spec = flags.barrier or run.barrier or "bsp"
   local rule, sampling = rule_of(spec)
-  node.honour("barrier", "resample", "inject")
+  node.honour("barrier", "resample", "merge", "inject")
   if run.seconds ~= false then node.honour("seconds") end
   local index, replayed, value = events.enter_run("peer.run")
   if replayed then return assert(codec.decode(value)) end -- always so for a server, which starts late

@@ -8,6 +8,7 @@
 ---     print(result.training.time[51], result.training.loss[51])
 ---
 --- The random numbers of a gradient depend only on seed, node and step, so a node has the same data under every rule.
+local attacks = require("actor.attack")
 local check = require("actor.check")
 local barrier = require("actor.barrier")
 local merge = require("actor.merge")
@@ -34,6 +35,7 @@ local M = {}
 
 ---@class actor.sim.Plan
 ---@field merge? string|actor.merge.Rule|function a merge rule (actor.merge); default: `all`
+---@field attack? string some nodes are attackers (actor.attack): "sign:2"
 ---@field bsp? boolean the barrier rule of the trace is BSP, so the merge rule decides when a barrier opens; `run` sets it
 ---@field points? integer number of evaluations of loss and accuracy after the start; default 50
 ---@field rate? number|fun(updates: integer, nodes: integer): number replaces the model's rate
@@ -48,8 +50,6 @@ local M = {}
 local default_points = 50
 
 -- --- the replay; merges like the parameter server (host/engine/param/push_merger.cpp) ---
-
-local function dot(a, b) return values.dot(a.update, b.update) end
 
 local State = {}
 State.__index = State
@@ -70,7 +70,9 @@ function State:merge(merged, dropped, trim)
     for i, push in ipairs(merged) do updates[i] = push.update end
     self.model.apply(self.params, values.trimmed_mean(updates, trim), rate)
   else
-    for _, push in ipairs(merged) do self.model.apply(self.params, push.update, push.weight * rate) end
+    for _, push in ipairs(merged) do
+      if push.update ~= nil then self.model.apply(self.params, push.update, push.weight * rate) end
+    end
   end
   self.updates, self.version = self.updates + #merged, self.version + 1
 end
@@ -121,6 +123,21 @@ end
 ---@return actor.Rng
 function M.rng_of(seed, id, step) return rng(seed, (id + 1) * 2 ^ 24 + step) end
 
+-- The steps whose pushes have not arrived, by worker.
+function State:pending_steps()
+  local steps = {}
+  for id in util.pairs(self.pending) do
+    steps[#steps + 1] = { worker = id, step = self.step_of[id], version = self.begun[id] }
+  end
+  return steps
+end
+
+function State:gradient(id, step)
+  local random = M.rng_of(self.setup.seed, id, step)
+  if not self.attack then return self.model.gradient(self.params, id, step, random) end
+  return self.attack:compute(id, self.model.gradient, self.params, id, step, random)
+end
+
 local on = {} -- handlers by event; the events start and finish need none
 
 function on.join(self) self.workers = self.workers + 1 end
@@ -131,8 +148,8 @@ end
 
 function on.release(self, id, step)
   if step > self.staged_step then self:flush() end
-  self.begun[id] = self.version
-  self.pending[id] = self.model.gradient(self.params, id, step, M.rng_of(self.setup.seed, id, step))
+  self.begun[id], self.step_of[id] = self.version, step
+  self.pending[id] = self:gradient(id, step)
 end
 
 function on.apply(self, id, step)
@@ -168,7 +185,9 @@ function State:walk(trace, points)
   self:record_point(ended)
 end
 
-local plan_kinds = { merge = "string|function|table?", bsp = "boolean?", points = "number?", rate = "number|function?" }
+local plan_kinds = {
+  merge = "string|function|table?", attack = "string?", bsp = "boolean?", points = "number?", rate = "number|function?",
+}
 
 local function check_plan(plan)
   local fn = "sim.train.run"
@@ -196,10 +215,13 @@ function M.replay(trace, model, setup, plan)
   local state = setmetatable({
     model = model, setup = setup, rate_of = plan.rate or model.rate or 1,
     training = training, updates = 0, dropped = 0, newest = 0, version = 0, staged = {}, staged_step = 0, pending = {},
-    begun = {}, now = 0, workers = 0, merges = merge.evaluator(plan.merge or "all", dot),
+    begun = {}, step_of = {}, now = 0, workers = 0,
   }, State)
+  state.attack = plan.attack and attacks.from(plan.attack):begin(setup.nodes, setup.seed)
+  state.merges = merge.evaluator(plan.merge or "all", merge.source(function() return state:pending_steps() end,
+    function(key) return state.params[key] end), state.attack)
   local rule = state.merges.rule
-  state.stages = rule.bsp or plan.bsp and rule.native ~= "all"
+  state.stages = rule.bsp or plan.bsp and (rule.native ~= "all" or state.attack ~= nil)
   state.params = model.init(rng(setup.seed), setup)
   state:walk(trace, plan.points or default_points)
   training.dropped = state.dropped
@@ -264,7 +286,7 @@ local function named_values(words)
   return values
 end
 
--- Makes a plan of rate, decay, points and merge, and removes them from `values`. The model's options remain.
+-- Makes a plan of rate, decay, points, merge and attack, and removes them from `values`. The model's options remain.
 local function plan_of(values)
   local plan = { points = values.points }
   local rate, decay = values.rate, values.decay
@@ -282,7 +304,12 @@ local function plan_of(values)
     if not fine then return nil, (tostring(rule):gsub("^[^:]+:%d+: ", "")) end
     plan.merge = rule
   end
-  values.rate, values.decay, values.points, values.merge = nil, nil, nil, nil
+  if values.attack then
+    local fine, message = pcall(attacks.from, values.attack)
+    if not fine then return nil, (tostring(message):gsub("^[^:]+:%d+: ", "")) end
+    plan.attack = values.attack
+  end
+  values.rate, values.decay, values.points, values.merge, values.attack = nil, nil, nil, nil, nil
   return plan
 end
 

@@ -178,7 +178,7 @@ function jobs.refused_rule(how)
   param.run {
     init = function() return { w = tensor.zeros(1) } end,
     schedule_local = function() return { "w" } end,
-    push = function() return { { "w", tensor.ones(1) } } end,
+    push = function() return { { "w", how == "replace" and 1 or tensor.ones(1) } } end,
     pull = how == "pull" and function(_, updates) return { { "w", updates[1][2] } } end or how == "norm" and actor.optim.add()
       or nil,
     merge = rules[how], barrier = "bsp", stop = function(ctx) return ctx.step >= 5 end,

@@ -1,28 +1,25 @@
---- Merges the mean of pushes, each scaled down to the norm `radius` if it is longer: of every `n` pushes, or of the
---- pushes of a step under a BSP rule. This is one iteration of centred clipping with its centre at 0 (definition:
---- ByzFL).
+--- Scales a push that is longer than `radius` down to that norm, and drops a push that is not finite. Definition: a
+--- reproduction of the paper by others, with a constant radius and learning rate.
 local rules = require("actor.merge.rule")
 
 ---@type actor.policy.Description
 local M = {
   name = "clip",
-  parameters = { { "radius", "factor" }, { "n", "pushes", optional = true } },
-  summary = "merges the mean of pushes, each cut to the norm RADIUS, of a step or of N pushes",
-  definition = "w <- pull(w, mean of min(1, radius / |u|) u)",
-  paper = "Karimireddy, He, Jaggi, Learning from history for Byzantine robust optimization, ICML 2021 (centre 0)",
-  example = "clip:10:5",
+  parameters = { { "radius", "factor" } },
+  summary = "cuts each push to the norm RADIUS",
+  definition = "w <- pull(w, min(1, radius / |u|) u)",
+  paper = "Erickson, Johansson, Clipping makes distributed and federated asynchronous SGD robust to stragglers, " ..
+    "arXiv 2026",
+  example = "clip:10",
 }
 
 ---@param radius number
----@param n? integer
 ---@return actor.merge.Rule
-function M.make(radius, n)
-  return rules.new { bsp = not n, run = function(view, push)
+function M.make(radius)
+  return rules.new { alone = true, run = function(_, push)
     local norm = push:norm()
-    local scale = norm > radius and radius / norm or norm == norm and norm < math.huge and 1 or 0
-    local weight = scale / (n or push.peers)
-    if not rules.collected(view, push, n) then return "hold", weight end
-    return weight
+    if norm ~= norm or norm == math.huge then return "drop" end
+    return norm > radius and radius / norm or 1
   end }
 end
 

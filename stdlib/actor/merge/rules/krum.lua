@@ -22,7 +22,8 @@ local M = {
 local function score(pushes, i, f)
   local distances, sum = {}, 0
   for j, other in ipairs(pushes) do
-    if j ~= i then distances[#distances + 1] = pushes[i]:distance(other) ^ 2 end
+    local squared = j ~= i and pushes[i]:distance(other) ^ 2
+    if squared then distances[#distances + 1] = squared == squared and squared or math.huge end
   end
   table.sort(distances)
   for k = 1, math.max(1, #pushes - f - 1) do sum = sum + (distances[k] or 0) end

@@ -1,14 +1,16 @@
---- Merges the mean of every `b` pushes that began with the present version of the model, and drops all others.
+--- Merges the mean of every `b` pushes that began with the present version of the model, and drops all others. A worker
+--- may give several of the b pushes. Definition: a transcription of the paper's algorithm, and code of the authors'
+--- group.
 local rules = require("actor.merge.rule")
 
 ---@type actor.policy.Description
 local M = {
-  name = "fresh",
+  name = "rennala",
   parameters = { { "b", "pushes" } },
   summary = "merges the mean of B pushes of the present version, and drops older pushes",
   definition = "w <- pull(w, mean of b pushes of this version)",
-  paper = "none; Rennala SGD (Tyurin, Richtarik, NeurIPS 2023) is said to work so, and was not read",
-  example = "fresh:4",
+  paper = "Tyurin, Richtarik, Optimal time complexities of parallel stochastic optimization methods, NeurIPS 2023",
+  example = "rennala:4",
 }
 
 ---@param b integer

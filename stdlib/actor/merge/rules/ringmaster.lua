@@ -1,15 +1,16 @@
---- Drops pushes of `r` or more versions of staleness, whatever the number of workers. This threshold on the delay is
---- the idea of Ringmaster ASGD; its abstract was read, but not its algorithm, so the rule does not have its name.
+--- Drops pushes of `r` or more versions of staleness; a dropped push is no update, and its worker begins again with the
+--- present values. This is the form of Ringmaster ASGD without cancelled computations. Definition: a later draft of the
+--- first author, and its code.
 local rules = require("actor.merge.rule")
 
 ---@type actor.policy.Description
 local M = {
-  name = "stale",
+  name = "ringmaster",
   parameters = { { "r", "pushes" } },
   summary = "drops pushes that are R or more versions of the model old",
   definition = "u counts if version - version of u < r",
-  paper = "after Maranjyan, Tyurin, Richtarik, Ringmaster ASGD, ICML 2025 (abstract)",
-  example = "stale:8",
+  paper = "Maranjyan, Tyurin, Richtarik, Ringmaster ASGD, ICML 2025",
+  example = "ringmaster:8",
 }
 
 ---@param r integer
