@@ -267,6 +267,22 @@ TEST_CASE("linear_regression finds the weights on any number of nodes, under any
   CHECK(std::stod(line_after(run.out, "distance to the true weights: ")) < 0.05);
 }
 
+TEST_CASE("workers with different digits learn all of them by local steps, in examples of at most 60 lines") {
+  const auto& [name, n, least, before, flags] = GENERATE(table<std::string, int, double, Words, Words>({
+      {"fedavg.lua", 1, 80, {}, {}},
+      {"fedavg.lua", 4, 60, {}, {}},
+      {"fedavg.lua", 4, 40, {"--barrier", "grace:0.05"}, {"--prox", "0.1", "--by-speed"}},
+      {"scaffold.lua", 4, 60, {}, {}},
+      {"diloco.lua", 3, 40, {}, {}},
+      {"diloco.lua", 4, 40, {}, {"--fragments", "4", "--mix", "0.5"}},
+      {"diloco.lua", 4, 30, {"--barrier", "asp", "--merge", "delayed_nesterov:4"}, {"--momentum", "0"}},
+  }));
+  CHECK(count_of(read_text(example(name)), "\n") <= 60);
+  const Words words = with(with(with(nodes(n), {"--seed", "1"}), before), {example(name), "--small"});
+  const Ended run(JobFolder().run(with(words, flags)));
+  CHECK(std::stod(line_after(run.out.substr(run.out.find(", test")), ", test accuracy ")) > least);
+}
+
 TEST_CASE("peer_sgd finds the weights on any number of nodes, under any barrier") {
   const auto& [n, barrier] =
       GENERATE(table<int, std::string>({{1, "bsp"}, {3, "bsp"}, {3, "asp"}, {5, "ssp:4"}, {5, "pssp:2:4@sticky"}}));

@@ -357,6 +357,17 @@ test("sync_switch is bsp for the first steps and asp afterwards", function()
   near(world:step(1), 33, 1)
 end)
 
+test("grace lets a round's workers go on together, at most its seconds after the first", function()
+  -- Steps of 1, 1.2 and 10 s: workers 0 and 1 go on together 0.5 s after worker 0 has ended its step.
+  local world = worlds.run("grace:0.5", { 1, 1.2, 10.1 }, 3.5)
+  equal(world.log, {
+    "0.000000 0 0", "0.000000 1 0", "0.000000 2 0", "1.500000 0 1", "1.500000 1 1", "3.000000 0 2", "3.000000 1 2",
+  })
+  world:run(11)
+  matches(table.concat(world.log, ","), "10.100000 2 1", true) -- late, so it does not wait
+  equal(worlds.run("grace:0.5", { 1, 1.2 }, 1.3).log[3], "1.200000 0 1") -- all have completed the step
+end)
+
 test("no worker waits longer than the limit of delay_bounded", function()
   local world = worlds.new("delay_bounded:2:bsp", function(id) return id == 0 and 10 or 1 end)
   local longest = 0

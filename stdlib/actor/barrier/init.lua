@@ -20,6 +20,7 @@ local progresses = require("actor.barrier.progress")
 ---@field pbsp fun(beta: integer, options?: actor.barrier.Sampling): actor.barrier.Rule
 ---@field pssp fun(beta: integer, s: integer, options?: actor.barrier.Sampling): actor.barrier.Rule
 ---@field sample fun(beta: integer, rule: actor.barrier.Rule|function, options?: actor.barrier.Sampling): actor.barrier.Rule
+---@field grace fun(seconds: number): actor.barrier.Rule
 ---@field quorum fun(fraction: number, s?: integer): actor.barrier.Rule
 ---@field ksync fun(k: integer): actor.barrier.Rule
 ---@field backup fun(k: integer): actor.barrier.Rule

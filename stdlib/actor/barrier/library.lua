@@ -4,6 +4,6 @@ local rules = require("actor.barrier.rule")
 
 -- From the classic rules to rules that measure and predict.
 return library.new("barrier", rules, "actor.barrier.rules", {
-  "bsp", "ssp", "asp", "pbsp", "pssp", "sample", "quorum", "ksync", "backup", "partial", "delay_bounded", "dssp", "assp",
-  "elastic", "gssp", "awpsp", "sync_switch",
+  "bsp", "ssp", "asp", "pbsp", "pssp", "sample", "quorum", "ksync", "backup", "partial", "delay_bounded", "grace", "dssp",
+  "assp", "elastic", "gssp", "awpsp", "sync_switch",
 })

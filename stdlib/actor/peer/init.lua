@@ -128,6 +128,21 @@ end
 ---@return actor.peer.Summary
 function M.run(run) return engine.run(run) end
 
+---Trains one model in rounds of local steps, as `param.local_steps` does: a worker makes several steps with its own
+---copy of `net`, and pushes the difference. The differences add up, each divided by the number of workers.
+---```lua
+---local net = actor.nn.sequential { actor.nn.linear(2, 2, { seed = 1 }) }
+---local set = actor.data.blobs { n = 200, classes = 2, seed = 1 }
+---actor.peer.local_steps {
+---  net = net, steps = 5, inner = actor.optim.sgd { lr = 0.1 }, batch = function() return set.x, set.labels end,
+---  stop = function(ctx) return ctx.step >= 20 end,
+---}
+---print(net:accuracy(set.x, set.labels) > 0.9)  --> true
+---```
+---@param options actor.LocalSteps
+---@return actor.peer.Summary
+function M.local_steps(options) return require("actor.local_steps")(M, options, "peer.local_steps") end
+
 -- Tensors that `get` has returned without a copy. An entry lasts while other code uses the tensor, or until a
 -- collection.
 local handles = setmetatable({}, { __mode = "v" })
@@ -196,7 +211,7 @@ end
 ---@return string before
 function M.swap(what, spec, text, name)
   if not engine.running() then error("no peer.run is in progress", 0) end
-  if what == "merge" then error("peers merge every update at once: they have no merge rule to replace", 0) end
+  if what == "merge" then error("each peer applies the merge rule to its own pushes: it cannot be replaced during the run", 0) end
   return engine.set_rule(spec ~= "" and spec or "rule.lua", {
     load = function(path)
       if text == "" then return specs.loader(path) end
