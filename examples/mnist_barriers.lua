@@ -40,7 +40,7 @@ local function pushing(net)
   end, optim.add()
 end
 
--- Trains under one rule. Measuring accuracy does not delay the workers: the server only copies its weights meanwhile.
+-- Trains under one rule. Measuring accuracy does not delay the workers: the server only copies weights at the marks.
 local function train(rule, seed, number)
   collectgarbage() -- frees the net of the last run
   local net, weights, steps = cnn(seed, actor.rank or 0, opt.small), "weights" .. number, {}
@@ -62,7 +62,7 @@ local function train(rule, seed, number)
       steps[#steps + 1] = { rank = ctx.rank, step = #steps + 1, seconds = actor.now() - began }
       return { { weights, pushed } }
     end,
-    pull = merge, barrier = rule, seconds = false, checkpoint = false,
+    pull = merge, merge = snapshots:rule(), barrier = rule, seconds = false, checkpoint = false,
     stop = function(ctx)
       bar:update((number - 1 + math.min(1, ctx.seconds / opt.seconds)) * opt.seconds, rule .. ", seed " .. seed)
       return snapshots:take(ctx)
@@ -110,8 +110,10 @@ local steps = { text = ("steps of a worker in %g s"):format(opt.seconds), of = c
 local updates = { text = ("accuracy %%, over %g updates"):format(opt.updates), of = accuracy("updates") }
 local seconds = { text = ("accuracy %%, over %g s"):format(opt.seconds), of = accuracy("seconds") }
 local found = comparison.new(runs)
-print(("means of %d seeds and their 95 %% intervals"):format(opt.seeds))
+print(opt.seeds == 1 and "values of one seed" or ("means of %d seeds and their 95 %% intervals"):format(opt.seeds))
 print(found:table { steps, updates, seconds })
+print(("accuracy over: the mean of the test accuracies at %d marks, the last of them after %g updates or %g s"):format(
+  opt.marks, opt.updates, opt.seconds))
 local claims = { -- from the literature on barriers
   { "asp and pssp make progress fastest", steps, more = { "asp", "pssp" }, less = { "pbsp", "ssp", "bsp" } },
   { "bsp makes progress slowest", steps, more = { "asp", "pssp", "pbsp", "ssp" }, less = { "bsp" } },

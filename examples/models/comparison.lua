@@ -1,5 +1,6 @@
 -- Compares alternatives, such as barrier rules, by runs of each with the same seeds: means with 95 % intervals,
--- differences seed by seed, verdicts on claims, figures with bands.
+-- differences seed by seed, verdicts on claims, figures with bands. All verdicts together are right with 95 %: each of
+-- N tested pairs has an interval of 1 - 0.05 / N (Bonferroni).
 --     local runs = comparison.runs({ "bsp", "ssp:4", "asp" }, 1, 3, train)   -- { steps = 310, losses = { 2, 1 } }, ...
 --     local found = comparison.new(runs)
 --     local steps = { text = "steps in 40 s", of = function(run) return run.steps end }
@@ -58,9 +59,12 @@ end
 
 local function mean_of(...) return mean(values_of(...)) end
 
-local function described(m) return ("%.2f [%.2f, %.2f]"):format(m.mean, m.low, m.high) end
+local function described(m)
+  return m.n == 1 and ("%.2f"):format(m.mean) or ("%.2f [%.2f, %.2f]"):format(m.mean, m.low, m.high)
+end
 
--- A line for each alternative, a column for each measure, cells such as "16.61 [12.53, 20.70]".
+-- A line for each alternative, a column for each measure, cells such as "16.61 [12.53, 20.70]". One seed has no
+-- interval.
 function Comparison:table(measures)
   local columns = { { "", unpack(self.names) } }
   for _, measure in ipairs(measures) do
@@ -79,11 +83,11 @@ function Comparison:table(measures)
 end
 
 -- By how much `more` exceeds `less`, seed by seed: an effect of the seed on both cancels out. The verdict says whether
--- the difference is above 0: by the interval, or for a single seed by its value.
-function Comparison:difference(measure, more, less)
+-- the difference is above 0: by the interval of `confidence` (0.95), or for a single seed by its value.
+function Comparison:difference(measure, more, less, confidence)
   local values, others = values_of(self, more, measure, "mean"), values_of(self, less, measure, "mean")
   for i, other in ipairs(others) do values[i] = values[i] - other end
-  local m = mean(values)
+  local m = mean(values, confidence)
   m.verdict = m.low > 0 and "holds" or m.high < 0 and "does not hold" or "undecided"
   if m.n == 1 then m.verdict = m.mean > 0 and "holds in this run" or "does not hold in this run" end
   return m
@@ -101,18 +105,29 @@ local function of_kinds(self, kinds)
 end
 
 -- Judges claims { text, measure, more =, less = } pair by pair. A name without parameters matches every name that
--- begins with it and a colon; names without runs are left out. Returns a line for each claim that has pairs, and one
--- for each pair.
+-- begins with it and a colon; names without runs are left out. Returns a line for each claim that has pairs, one for
+-- each pair, and first a line about the number of pairs.
 function Comparison:claims(claims)
-  local lines = {}
-  for _, claim in ipairs(claims) do
-    local measure, title = claim[2], ("%s (%s):"):format(claim[1], claim[2].text)
+  local lines, pairs_of, count = {}, {}, 0
+  for i, claim in ipairs(claims) do
+    pairs_of[i] = {}
     for _, more in ipairs(of_kinds(self, claim.more)) do
-      for _, less in ipairs(of_kinds(self, claim.less)) do
-        local m = self:difference(measure, more, less)
-        lines[#lines + 1], title = title, nil
-        lines[#lines + 1] = ("    %s above %s by %s: %s"):format(more, less, described(m), m.verdict)
-      end
+      for _, less in ipairs(of_kinds(self, claim.less)) do table.insert(pairs_of[i], { more, less }) end
+    end
+    count = count + #pairs_of[i]
+  end
+  if count == 0 then return lines end
+  local confidence = 1 - 0.05 / count
+  if #self.seeds > 1 then
+    lines[1] = ("claims: %d pairs are tested, each with an interval of %.4g %%, so that all together have 95 %%"):format(count,
+      100 * confidence)
+  end
+  for i, claim in ipairs(claims) do
+    local measure = claim[2]
+    if #pairs_of[i] > 0 then lines[#lines + 1] = ("%s (%s):"):format(claim[1], measure.text) end
+    for _, pair in ipairs(pairs_of[i]) do
+      local m = self:difference(measure, pair[1], pair[2], confidence)
+      lines[#lines + 1] = ("    %s above %s by %s: %s"):format(pair[1], pair[2], described(m), m.verdict)
     end
   end
   return lines

@@ -85,6 +85,8 @@ TEST_CASE("mnist_barriers measures each rule at fixed times and at fixed numbers
   }
   CHECK_THAT(run.out, Contains("bsp makes progress slowest (steps of a worker in 0.4 s):\n    asp above bsp by "));
   CHECK(count_of(run.out, " above ") == 24);
+  CHECK_THAT(run.out, Contains("claims: 24 pairs are tested, each with an interval of 99.79 %"));
+  CHECK_THAT(run.out, Contains("accuracy over: the mean of the test accuracies at 4 marks"));
 
   const auto out = folder.path() / "some 'figures'";
   const auto accuracy = rows_of(read_text(out / "accuracy.csv"));
@@ -96,6 +98,7 @@ TEST_CASE("mnist_barriers measures each rule at fixed times and at fixed numbers
     CHECK(row[0] == rules[(i - 1) / 8 % rules.size()]);
     CHECK(row[1] == ((i - 1) / 8 < rules.size() ? "7" : "8"));
     CHECK(std::stod(row[row[2] == "seconds" ? 4 : 5]) >= std::stod(row[3]) - 0.001);
+    if (row[2] == "updates") CHECK(row[5] == row[3]);  // no barrier moves the mark
     CHECK((std::stod(row[6]) >= 0 && std::stod(row[6]) <= 1));
   }
   std::map<std::string, int> steps;  // of each worker in each run, counted from 1 at rising times
@@ -124,7 +127,7 @@ TEST_CASE("mnist_barriers takes one rule, one seed, one worker and no delay") {
   const Words flags = {"--updates", "5", "--seeds", "1", "--barriers", "asp", "--delay", "0"};
   const std::string n = GENERATE("1", "2", "5");
   const Ended run(folder.run(with({"-n", n}, with(kBarriers, flags)), 60));
-  CHECK_THAT(run.out, !Contains(" above "));
+  CHECK_THAT(run.out, !Contains(" above ") && !Contains("["));
   CHECK(rows_of(read_text(folder.path() / "some 'figures'" / "accuracy.csv")).size() == 9);
 }
 

@@ -51,6 +51,7 @@ test("a single seed has no interval, and its verdict is for this run only", func
   equal(found:difference(steps, "ssp:4", "bsp").verdict, "holds in this run")
   equal(found:difference(steps, "bsp", "ssp:4").verdict, "does not hold in this run")
   equal(found:difference(steps, "bsp", "pssp:2:4").verdict, "does not hold in this run")
+  matches(found:table { steps }, "bsp        200.00\n", true)
 end)
 
 test("a claim is checked for each pair, for rules of any parameters, and omitted without a pair", function()
@@ -59,9 +60,13 @@ test("a claim is checked for each pair, for rules of any parameters, and omitted
     { "bsp is slow", steps, more = { "asp", "pssp", "ssp" }, less = { "bsp" } },
     { "asp is fast", steps, more = { "asp" }, less = { "bsp" } },
   }, {
-    "bsp is slow (steps):", "    pssp:2:4 above bsp by 5.00 [-58.53, 68.53]: undecided",
+    "claims: 2 pairs are tested, each with an interval of 97.5 %, so that all together have 95 %",
+    -- 25.45 is Student's t for 0.9875 with 1 degree of freedom; the mean 5 has a standard error of 5.
+    "bsp is slow (steps):", "    pssp:2:4 above bsp by 5.00 [-122.26, 132.26]: undecided",
     "    ssp:4 above bsp by 1.00 [1.00, 1.00]: holds",
   })
+  equal(comparison.new(runs_of { 2 }):claims { { "bsp is slow", steps, more = { "ssp" }, less = { "bsp" } } },
+    { "bsp is slow (steps):", "    ssp:4 above bsp by 1.00: holds in this run" })
 end)
 
 -- The corners of each band over two points, in pixels downwards: {left top, right top, right bottom, left bottom}.
