@@ -12,12 +12,12 @@
 ---     end
 ---     handle:abort() -- all workers: the same bits everywhere
 ---
---- Sources: Bagua (Gan et al., VLDB 2022), asynchronous model average, in the form that adds differences; `peers`: Lian
---- et al., Asynchronous decentralised parallel SGD, ICML 2018 (random pairs), Can decentralized algorithms outperform
---- centralized algorithms?, NeurIPS 2017 (ring).
+--- Sources: Bagua (Gan et al., VLDB 2022), asynchronous model average, in the form that adds differences; `peers`:
+--- actor.graph.
 local check = require("actor.check")
 local node = require("actor.c.node")
 local events = require("actor.events")
+local graph = require("actor.graph")
 local layout = require("actor.collective.combine").layout
 local tensor = require("actor.tensor")
 local util = require("actor.util")
@@ -31,8 +31,10 @@ local M = {}
 ---next starts at once
 ---@field warmup_steps? integer number of first steps that end with an average over all workers, as in synchronous
 ---training; default 0
----@field peers? "all"|"ring"|"random" the partners in a round: all workers (default), the neighbours in rank order, or
----pairs drawn for each round with the run's seed
+---@field peers? string|actor.Graph|actor.graph.Function the partners in a round: "all" workers (default), or a graph
+---(actor.graph): "ring", "pairs" ("random" is another name), "exponential", "one_peer", "base:K", "regular:D", or a
+---function(round, id, n) that returns the shares that a worker sends. Workers are numbered by rank. A graph without a
+---period repeats after 64 rounds. A round of another number of workers than the last step of rank 0 saw averages all
 ---@field lock? "step"|"gradient" the time that a step of two functions holds the lock. "step" (default): from the
 ---gradient to the end of the update. "gradient", as in the paper: the lock is released between the two functions, so a
 ---round may change the model there, and the gradient may belong to an older model
@@ -53,6 +55,8 @@ local M = {}
 ---@field staleness integer its steps during the last round, from the copy to the change
 ---@field mean_staleness number the same over all rounds
 ---@field age integer steps since the last change
+---@field distance number Euclidean norm of its difference from the mean of its partners in the last round. Each step reports
+---it as "average.distance" (actor.report); with peers = "all" it is the worker's distance from the consensus
 
 ---@class actor.Averaging
 ---@field private raw integer
@@ -63,7 +67,7 @@ local M = {}
 ---@field private apart boolean the lock is released between gradient and update
 local Averaging = check.class("average:")
 
-local peer_choices = { "all", "ring", "random" }
+local graph_rounds = 64 -- of a graph without a period
 
 -- The tensors in key order, the same on all workers.
 local function parts_of(tensors)
@@ -87,27 +91,55 @@ local function description(parts, options)
     text = ("%s, ... (%d tensors, hash %s)"):format(text:sub(1, 300), #parts, require("actor").hash(text))
   end
   return ("average.start of %s, every %g ms, %d warm-up steps, peers %s, deadline %g ms, lock %s, barrier %s"):format(text,
-    options.sync_interval_ms, options.warmup_steps, options.peers, options.deadline_ms, options.lock,
+    options.sync_interval_ms, options.warmup_steps, options.graph and options.graph.name or "all", options.deadline_ms,
+    options.lock,
     type(options.barrier) == "string" and options.barrier or type(options.barrier))
 end
 
 local function checked(options)
   local fn = "average.start"
   options = check.optional_options(options, {
-    sync_interval_ms = "number?", warmup_steps = "number?", peers = "string?", deadline_ms = "number?",
+    sync_interval_ms = "number?", warmup_steps = "number?", peers = "string|function|table?", deadline_ms = "number?",
     lock = "string?", barrier = "string|function|table?",
   }, fn)
   node.honour("barrier")
   local out = {
     sync_interval_ms = options.sync_interval_ms or 500, warmup_steps = options.warmup_steps or 0,
-    peers = options.peers or "all", lock = options.lock or "step", barrier = options.barrier or node.flags().barrier, deadline_ms = options.deadline_ms or 5000,
+    lock = options.lock or "step", barrier = options.barrier or node.flags().barrier,
+    deadline_ms = options.deadline_ms or 5000,
   }
   check.number(out.sync_interval_ms, "sync_interval_ms", fn, 0, 1e9)
   check.number(out.deadline_ms, "deadline_ms", fn, 0, 1e9)
   check.integer(out.warmup_steps, "warmup_steps", fn, 0, 2 ^ 31)
-  check.one_of(out.peers, peer_choices, "peers", fn)
+  local peers = options.peers or "all"
+  if peers ~= "all" then out.graph = peers == "random" and graph.pairs(node.seed) or graph.of(peers, fn) end
   check.one_of(out.lock, { "step", "gradient" }, "lock", fn)
   return out
+end
+
+-- The rounds of a graph for `n` workers, for the C side.
+local function table_of(made, n)
+  local out = { workers = n }
+  for round = 0, graph.period(made, n, graph_rounds) - 1 do
+    local shares = {}
+    for from, row in util.pairs(graph.shares(made, round, n)) do
+      for to, share in util.pairs(row) do
+        local at = #shares
+        shares[at + 1], shares[at + 2], shares[at + 3] = from, to, share
+      end
+    end
+    out[#out + 1] = shares
+  end
+  return out
+end
+
+-- Every worker checks the graph; rank 0 gives its table.
+local function first_table(made)
+  if not made or node.role ~= "worker" then return nil end
+  if not graph.is_connected(made, node.size, graph_rounds) then
+    check.fail("average.start: graph '%s' does not connect %d workers, so their models never meet", made.name, node.size)
+  end
+  return node.rank == 0 and table_of(made, node.size) or nil
 end
 
 ---Starts to average `tensors` with the tensors of all other workers, and returns once all workers have called it. Every
@@ -131,6 +163,7 @@ end
 function M.start(tensors, options)
   local parts = parts_of(tensors)
   options = checked(options)
+  local shares = first_table(options.graph)
   local index, replayed = events.enter_action(description(parts, options))
   local where = node.position()
   if node.role == "server" then return setmetatable({ where = where }, Averaging) end
@@ -139,7 +172,7 @@ function M.start(tensors, options)
   for i, part in ipairs(parts) do list[i], names[i] = part.tensor, tostring(part.key) end
   local raw = c.start(index, replayed, list, names, {
     interval = options.sync_interval_ms / 1000, deadline = options.deadline_ms / 1000,
-    warmup = options.warmup_steps, peers = options.peers,
+    warmup = options.warmup_steps, graph = options.graph ~= nil, table = shares,
   })
   if not replayed then node.finish_action(index, "") end
   local finaliser = newproxy(true) -- releases the averaging with the handle
@@ -147,6 +180,7 @@ function M.start(tensors, options)
   return setmetatable({
     raw = raw, parts = parts, tensors = tensors, where = where, apart = options.lock == "gradient",
     gate = options.barrier and require("actor.collective.steps").gate(options.barrier, "average.start"),
+    graph = options.graph, size = node.size, rounds = 0,
     finaliser = finaliser,
   }, Averaging)
 end
@@ -162,6 +196,18 @@ local function checked_handle(self, fn)
     end
   end
   return self.raw
+end
+
+-- Before a step: gives the graph for another number of workers, and reports the distance of a new round.
+local function follow(self)
+  if self.graph and node.size ~= self.size then
+    self.size = node.size
+    if node.rank == 0 then c.set_table(self.raw, table_of(self.graph, self.size)) end
+  end
+  local rounds, distance = c.last_round(self.raw)
+  if rounds == self.rounds then return end
+  self.rounds = rounds
+  require("actor").report("average.distance", distance)
 end
 
 local function update_with(self, update, ...)
@@ -198,6 +244,7 @@ function Averaging:step(fn, update, ...)
   check.arg(fn, "function", "fn", "average.step")
   local raw = checked_handle(self, "average.step")
   if self.gate then self.gate:pass() end
+  follow(self)
   if type(update) == "function" then return c.step(raw, step_of_two, self, fn, update, ...) end
   if self.apart then
     check.fail("average.step: with lock = 'gradient' it takes two functions, the gradient's and the update's; for anything else there are lock() and unlock()")
@@ -219,6 +266,7 @@ end
 function Averaging:lock()
   local raw = checked_handle(self, "average.lock")
   if self.gate then self.gate:pass() end
+  follow(self)
   c.lock(raw)
 end
 

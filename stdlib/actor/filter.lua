@@ -21,14 +21,15 @@ local M = {}
 ---@field ratio number before / after; 1 if nothing was encoded
 
 ---@class actor.Filter plain data, beside its methods
----@field fraction? number top-k: the share of sent elements
----@field count? integer top-k: the number of sent elements
----@field values "raw"|"fp16"|"int8" the encoding of values
+---@field fraction? number top-k, random-k: the share of sent elements
+---@field count? integer top-k, random-k: the number of sent elements
+---@field random? boolean random-k: random elements are sent
+---@field values "raw"|"fp16"|"int8"|"sign" the encoding of values
 ---@field block? integer int8: elements of a block
----@field feedback? boolean error feedback; nil: on for topk and int8, which drop a large part
-local Filter = check.class("filter:", "count", "fraction", "block", "feedback", "values")
+---@field feedback? boolean error feedback; nil: on for topk, randk, int8 and sign, which drop a large part
+local Filter = check.class("filter:", "count", "fraction", "random", "block", "feedback", "values")
 
-local kinds = { raw = true, fp16 = true, int8 = true }
+local kinds = { raw = true, fp16 = true, int8 = true, sign = true }
 
 local function make(description) return setmetatable(description, Filter) end
 
@@ -65,17 +66,22 @@ function M.int8(options)
   return make { values = "int8", feedback = options.feedback, block = options.block or 1024 }
 end
 
----A filter that sends the elements of largest magnitude (among equal elements the first); the others arrive as 0. Give
----`fraction` or `count`.
+---A filter that sends a bit for each element, its sign, and for each chunk (1 MiB) the mean magnitude. It needs error
+---feedback: the sum of many such updates follows the sum of the true updates. A chunk with infinity or NaN is sent
+---uncompressed.
 ---```lua
----local filter = actor.filter.topk { count = 1, feedback = false }
----print(actor.filter.decode(filter:encode(actor.tensor.new { 1, -5, 2 })))  --> tensor([ 0., -5.,  0.], float32)
+---local filter = actor.filter.sign { feedback = false }
+---print(filter:decode(filter:encode(actor.tensor.new { 1, -5, 3 })))  --> tensor([ 3., -3.,  3.], float32)
 ---```
----@param options {fraction?: number, count?: integer, feedback?: boolean} fraction: above 0, at most 1, rounded up to
----  whole elements; feedback: default true
+---@param options? {feedback?: boolean} default true
 ---@return actor.Filter
-function M.topk(options)
-  local fn = "filter.topk"
+function M.sign(options)
+  options = check.optional_options(options, { feedback = "boolean?" }, "filter.sign")
+  return make { values = "sign", feedback = options.feedback }
+end
+
+-- A filter that sends a part of the elements.
+local function choosing(options, fn, random)
   check.options(options, { fraction = "number?", count = "number?", feedback = "boolean?" }, fn)
   local fraction, count = options.fraction, options.count
   if not fraction == not count then
@@ -85,8 +91,40 @@ function M.topk(options)
   if fraction and not (fraction > 0 and fraction <= 1) then
     check.wrong("fraction", fn, "a number above 0, at most 1 (count= takes a number of elements)", fraction)
   end
-  return make { fraction = fraction, count = count, values = "raw", feedback = options.feedback }
+  return make { fraction = fraction, count = count, random = random, values = "raw", feedback = options.feedback }
 end
+
+---A filter that sends the elements of largest magnitude (among equal elements the first); the others arrive as 0. Give
+---`fraction` or `count`.
+---```lua
+---local filter = actor.filter.topk { count = 1, feedback = false }
+---print(actor.filter.decode(filter:encode(actor.tensor.new { 1, -5, 2 })))  --> tensor([ 0., -5.,  0.], float32)
+---```
+---@param options {fraction?: number, count?: integer, feedback?: boolean} fraction: above 0, at most 1, rounded up to
+---  whole elements; feedback: default true
+---@return actor.Filter
+function M.topk(options) return choosing(options, "filter.topk") end
+
+---A filter that sends random elements: the same elements on all workers that have encoded equally many tensors. The
+---others arrive as 0. Source: Stich, Cordonnier, Jaggi, Sparsified SGD with memory, NeurIPS 2018.
+---```lua
+---local filter = actor.filter.randk { count = 2, feedback = false }
+---print(actor.filter.decode(filter:encode(actor.tensor.ones(10))):sum())  --> 2
+---```
+---@param options {fraction?: number, count?: integer, feedback?: boolean} as of topk
+---@return actor.Filter
+function M.randk(options) return choosing(options, "filter.randk", true) end
+
+---Makes a compression for all-reduces, not for pushes: `filter:mean(t, key)` returns the approximate mean of the
+---tensors of all workers (actor.PowerSgd).
+---```lua nodes=2
+---local filter = actor.filter.powersgd { rank = 2 }
+---local mean = filter:mean(actor.tensor.ones { 100, 100 }, "w")
+---print(("%.3f, %d times fewer bytes"):format(mean:mean(), filter:stats().ratio))  --> 1.000, 25 times fewer bytes
+---```
+---@param options {rank: integer, seed?: integer} rank: columns of the factors; seed: of the first factor, default 1
+---@return actor.PowerSgd
+function M.powersgd(options) return require("actor.powersgd")(options) end
 
 ---Returns whether the value is a filter.
 ---```lua
@@ -101,21 +139,23 @@ local function selects(filter) return filter.fraction ~= nil or filter.count ~= 
 -- Both filters as one filter, which applies first `a` and then `b`.
 local function joined(a, b)
   if selects(b) and a.values ~= "raw" then
-    check.fail("filter.chain: put topk before %s: filter.chain(filter.topk{...}, filter.%s())", a.values, a.values)
+    check.fail("filter.chain: put topk or randk before %s: filter.chain(filter.topk{...}, filter.%s())", a.values, a.values)
   end
-  if selects(a) and selects(b) then check.fail("filter.chain: more than one topk; give the smaller one") end
+  if selects(a) and selects(b) then check.fail("filter.chain: more than one topk or randk; give the smaller one") end
   if a.values ~= "raw" and b.values ~= "raw" then
     check.fail("filter.chain: %s and %s both set the encoding of values; give one", a.values, b.values)
   end
   local chosen, values = selects(b) and b or a, b.values ~= "raw" and b or a
   local feedback = a.feedback
   if feedback == nil or b.feedback then feedback = b.feedback end
-  return make { fraction = chosen.fraction, count = chosen.count, values = values.values, block = values.block,
-    feedback = feedback }
+  return make {
+    fraction = chosen.fraction, count = chosen.count, random = chosen.random, values = values.values,
+    block = values.block, feedback = feedback,
+  }
 end
 
----Chains filters: `chain(topk{...}, fp16())` sends the selected elements as halves. A chain has at most one topk,
----followed by at most one fp16 or int8. It uses error feedback if one of its filters requests it.
+---Chains filters: `chain(topk{...}, fp16())` sends the selected elements as halves. A chain has at most one topk or
+---randk, followed by at most one fp16, int8 or sign. It uses error feedback if one of its filters requests it.
 ---```lua
 ---local filter = actor.filter.chain(actor.filter.topk { fraction = 0.01 }, "fp16")
 ---print(filter)  --> topk:0.01+fp16
@@ -157,20 +197,28 @@ function stages.int8(text, number)
   return M.int8 { block = block }
 end
 
-function stages.topk(text, number)
-  local value = tonumber(number)
-  if value and value > 0 and value < 1 then return M.topk { fraction = value } end
-  if value and value >= 1 and value == math.floor(value) and value < 2 ^ 32 then return M.topk { count = value } end
-  check.fail("filter '%s': topk takes a share of the elements (topk:0.01) or a number of them (topk:100)%s", text,
-    number and (", not '%s'"):format(number) or "")
+function stages.sign(text, number)
+  if number then check.fail("filter '%s': sign takes no number", text) end
+  return M.sign()
+end
+
+for _, name in ipairs { "topk", "randk" } do
+  stages[name] = function(text, number)
+    local value = tonumber(number)
+    if value and value > 0 and value < 1 then return M[name] { fraction = value } end
+    if value and value >= 1 and value == math.floor(value) and value < 2 ^ 32 then return M[name] { count = value } end
+    check.fail("filter '%s': %s takes a share of the elements (%s:0.01) or a number of them (%s:100)%s", text, name, name,
+      name, number and (", not '%s'"):format(number) or "")
+  end
 end
 
 local function stage(text, part)
   local name, number = part:match("^%s*([^:]*):(.*)$")
   name = (name or part):match("^%s*(.-)%s*$")
   if stages[name] then return stages[name](text, number) end
-  check.fail("filter '%s': '%s' is no filter; known are none, fp16, int8[:BLOCK], topk:SHARE, topk:COUNT, joined by '+', " ..
-    "then @feedback or @plain%s", text, name, spelling.suggestion(name, { "none", "fp16", "int8", "topk" }))
+  check.fail("filter '%s': '%s' is no filter; known are none, fp16, int8[:BLOCK], sign, topk:SHARE, topk:COUNT, randk:SHARE, " ..
+    "randk:COUNT, joined by '+', then @feedback or @plain%s", text, name,
+    spelling.suggestion(name, { "none", "fp16", "int8", "sign", "topk", "randk" }))
 end
 
 ---Reads a filter from its text: `none`, `fp16`, `int8`, `int8:256`, `topk:0.01` (a share), `topk:100` (a number of
@@ -197,7 +245,7 @@ end
 
 function Filter:__tostring()
   local parts = {}
-  if selects(self) then parts[1] = ("topk:%s"):format(self.count or self.fraction) end
+  if selects(self) then parts[1] = (self.random and "randk:%s" or "topk:%s"):format(self.count or self.fraction) end
   if self.values == "int8" and self.block ~= 1024 then
     parts[#parts + 1] = ("int8:%d"):format(self.block)
   elseif self.values ~= "raw" then
@@ -214,15 +262,15 @@ end
 ---@param otherwise boolean
 ---@return table
 local function settled(filter, otherwise)
-  if not kinds[filter.values] then check.fail("a filter's values are 'raw', 'fp16' or 'int8', not '%s'", tostring(filter.values)) end
+  if not kinds[filter.values] then check.fail("a filter's values are 'raw', 'fp16', 'int8' or 'sign', not '%s'", tostring(filter.values)) end
   local feedback = filter.feedback
   if feedback == nil then feedback = otherwise end
-  return { fraction = filter.fraction, count = filter.count, values = filter.values, block = filter.block,
+  return { fraction = filter.fraction, count = filter.count, random = filter.random, values = filter.values, block = filter.block,
     feedback = feedback and (selects(filter) or filter.values ~= "raw") }
 end
 
 -- The default of `feedback` for updates: whether the filter drops a large part of them.
-local function leaves_much(filter) return selects(filter) or filter.values == "int8" end
+local function leaves_much(filter) return selects(filter) or filter.values == "int8" or filter.values == "sign" end
 
 ---Both filters of a parameter server, checked: `push` for updates, `pull` for values.
 ---@param filters {push?: actor.Filter|string, pull?: actor.Filter|string}
@@ -231,11 +279,17 @@ local function leaves_much(filter) return selects(filter) or filter.values == "i
 function M.of_param(filters, replaces)
   local push, pull = M.from(filters.push or "none"), M.from(filters.pull or "none")
   if selects(push) and replaces then
-    check.fail("param.run, filter.push: topk sends parts of updates, but without pull= a push is the new value, so "
+    check.fail("param.run, filter.push: topk and randk send parts of updates, but without pull= a push is the new value, so "
       .. "all unselected elements would become 0; give pull= (actor.optim), or fp16 or int8")
   end
   if selects(pull) then
-    check.fail("param.run, filter.pull: with topk all elements of a value but the largest would be 0; give fp16 or int8")
+    check.fail("param.run, filter.pull: with topk or randk all elements of a value but the sent would be 0; give fp16 or int8")
+  end
+  if pull.values == "sign" then
+    check.fail("param.run, filter.pull: of values the signs are not enough; give fp16 or int8")
+  end
+  if push.values == "sign" and replaces then
+    check.fail("param.run, filter.push: without pull= a push is the new value, and its signs are not enough; give fp16 or int8")
   end
   -- Values use feedback too: the sign of an error below one level then changes, and the errors of gradients cancel out.
   return { push = settled(push, not replaces and leaves_much(push)), pull = settled(pull, leaves_much(pull)) }

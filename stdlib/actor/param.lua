@@ -312,15 +312,9 @@ function M.train(options) return require("actor.param_train")(M, options) end
 ---```lua
 ---local set = actor.data.blobs { n = 300, classes = 3, seed = 1 }
 ---local net = actor.nn.sequential { actor.nn.linear(2, 3, { seed = 1 }) }
----local rng = actor.rng(actor.seed, actor.id)
 ---actor.param.local_steps {
----  net = net, steps = 10, inner = actor.optim.sgd { lr = 0.1 },
+---  net = net, steps = 10, inner = actor.optim.sgd { lr = 0.1 }, batch = function() return set.x, set.labels end,
 ---  outer = actor.optim.sgd { lr = 0.7, momentum = 0.9, nesterov = true },
----  batch = function()
----    local rows = {}
----    for i = 1, 30 do rows[i] = rng:int(1, 300) end
----    return set:batch(rows)
----  end,
 ---  stop = function(ctx) return ctx.step >= 20 end,
 ---}
 ---print(net:accuracy(set.x, set.labels) > 0.9)  --> true

@@ -269,7 +269,7 @@ TEST_CASE("linear_regression finds the weights on any number of nodes, under any
 
 TEST_CASE("workers with different digits learn all of them by local steps, in examples of at most 60 lines") {
   const auto& [name, n, least, before, flags] = GENERATE(table<std::string, int, double, Words, Words>({
-      {"fedavg.lua", 1, 80, {}, {}},
+      {"fedavg.lua", 1, 70, {}, {}},
       {"fedavg.lua", 4, 60, {}, {}},
       {"fedavg.lua", 4, 40, {"--barrier", "grace:0.05"}, {"--prox", "0.1", "--by-speed"}},
       {"scaffold.lua", 4, 60, {}, {}},

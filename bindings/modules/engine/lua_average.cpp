@@ -29,6 +29,7 @@ class Averaging : private NonCopyable {
     bool fresh = false;
     uint32_t warmup = 0;  // steps
     AverageOptions options{};
+    MixingTable table{};  // of the worker that gives the graph
     std::string where;
   };
 
@@ -43,7 +44,7 @@ class Averaging : private NonCopyable {
 
   /// Joins the session. Waits for the other workers, unless this worker joins late (`fresh`).
   Status join() {
-    const Report report{Report::Kind::join, node_.index(), plan_.fresh, warm_left_ > 0, plan_.options};
+    const Report report{Report::Kind::join, node_.index(), plan_.fresh, warm_left_ > 0, plan_.options, plan_.table};
     replica_->expect();
     averages_.report(plan_.session, report, replica_);
     return plan_.fresh ? Status() : wait("average.start");
@@ -89,11 +90,16 @@ class Averaging : private NonCopyable {
     resting_ = true;
     send_report(Report::Kind::rest);
   }
+  /// Gives the graph for the present number of workers.
+  void set_table(MixingTable table) {
+    const Report report{Report::Kind::graph, node_.index(), false, false, plan_.options, std::move(table)};
+    averages_.report(plan_.session, report);
+  }
   AverageReplica::Stats stats() const { return replica_->stats(); }
 
  private:
   void send_report(Report::Kind kind) {
-    averages_.report(plan_.session, Report{kind, node_.index(), plan_.fresh, warm_left_ > 0, plan_.options});
+    averages_.report(plan_.session, Report{kind, node_.index(), plan_.fresh, warm_left_ > 0, plan_.options, {}});
   }
   Status wait_in(Report::Kind kind, const std::string& name) {
     replica_->expect();
@@ -169,6 +175,28 @@ std::optional<std::string> read_average_parts(lua_State* L, int tensors, int nam
   return std::nullopt;
 }
 
+/// The table {workers =, {from, to, share, ...}, ...} at `index`, an array for each round; empty for nil.
+MixingTable table_at(lua_State* L, int index) {
+  MixingTable table;
+  if (!lua_istable(L, index)) return table;
+  table.workers = static_cast<uint32_t>(number_field(L, index, "workers"));
+  const auto number_at = [L](int list, size_t i) {
+    lua_rawgeti(L, list, static_cast<int>(i));
+    const double number = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+    return number;
+  };
+  each_item(L, index, [&](int) {
+    const int list = lua_gettop(L);
+    MixingTable::Round& round = table.rounds.emplace_back();
+    for (size_t i = 1; i + 2 <= lua_objlen(L, list); i += 3) {
+      round.shares.push_back({static_cast<uint32_t>(number_at(list, i)), static_cast<uint32_t>(number_at(list, i + 1)),
+                              number_at(list, i + 2)});
+    }
+  });
+  return table;
+}
+
 /// start(session, fresh, tensors, names, options) -> handle
 int start(lua_State* L) {
   refuse_alone(L, "average.start");
@@ -182,11 +210,10 @@ int start(lua_State* L) {
   plan.options.interval = number_field(L, 5, "interval");
   plan.options.deadline = number_field(L, 5, "deadline");
   plan.warmup = static_cast<uint32_t>(number_field(L, 5, "warmup"));
-  const std::string peers = text_field(L, 5, "peers");
-  plan.options.peers = peers == "ring"     ? AveragePattern::ring
-                       : peers == "random" ? AveragePattern::pairs
-                                           : AveragePattern::all;
-  plan.options.seed = context.seed;
+  lua_getfield(L, 5, "table");
+  plan.table = table_at(L, lua_gettop(L));
+  lua_pop(L, 1);
+  plan.options.peers = boolean_field(L, 5, "graph") ? AveragePattern::graph : AveragePattern::all;
   plan.where = user_position(L);
   std::vector<AverageModel::Part> parts;
   if (const auto wrong = read_average_parts(L, 3, 4, parts)) raise_at_user(L, *wrong);
@@ -286,11 +313,17 @@ int rest(lua_State* L) {
   return 0;
 }
 
+/// set_table(handle, table)
+int set_table(lua_State* L) {
+  averaging_at(L, 1).set_table(table_at(L, 2));
+  return 0;
+}
+
 /// stats(handle) -> table
 int average_stats(lua_State* L) {
   Task::pay_for_computing();
   const AverageReplica::Stats stats = averaging_at(L, 1).stats();
-  lua_createtable(L, 0, 10);
+  lua_createtable(L, 0, 11);
   const auto rounds = static_cast<double>(stats.rounds);
   set_field(L, "rounds", rounds);
   set_field(L, "missed", stats.missed);
@@ -302,7 +335,16 @@ int average_stats(lua_State* L) {
   set_field(L, "staleness", stats.staleness);
   set_field(L, "mean_staleness", rounds > 0 ? static_cast<double>(stats.all_staleness) / rounds : 0);
   set_field(L, "age", stats.age);
+  set_field(L, "distance", stats.distance);
   return 1;
+}
+
+/// last_round(handle) -> number of rounds, the distance of the last round
+int last_round(lua_State* L) {
+  const AverageReplica::Stats stats = averaging_at(L, 1).stats();
+  lua_pushnumber(L, static_cast<lua_Number>(stats.rounds));
+  lua_pushnumber(L, stats.distance);
+  return 2;
 }
 
 int open_average(lua_State* L) {
@@ -319,6 +361,8 @@ int open_average(lua_State* L) {
       {"locked_at", guarded<locked_at>},
       {"stats", guarded<average_stats>},
       {"pause", guarded<pause>},
+      {"set_table", guarded<set_table>},
+      {"last_round", guarded<last_round>},
   };
   return push_functions(L, kFunctions);
 }

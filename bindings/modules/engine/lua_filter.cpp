@@ -101,9 +101,11 @@ FilterSpec filter_at(lua_State* L, int index) {
   out.fraction = number_field(L, index, "fraction", 0);
   out.count = whole("count", 0);
   out.block = whole("block", out.block);
+  out.random = boolean_field(L, index, "random");
   out.feedback = boolean_field(L, index, "feedback");
   const std::string values = text_field(L, index, "values");
   if (values == "fp16") out.values = FilterSpec::Values::half;
+  if (values == "sign") out.values = FilterSpec::Values::sign;
   if (values == "int8") out.values = FilterSpec::Values::levels;
   if (const Status right = check(out); !right.ok()) raise_at_user(L, right.error().message);
   return out;

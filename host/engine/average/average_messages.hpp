@@ -39,32 +39,56 @@ inline constexpr KindRange kAverageKinds{average_kind::report, average_kind::ver
 /// Which workers average with each other in a round.
 enum class AveragePattern : uint8_t {
   all,   // all workers
-  ring,  // each with its predecessor and its successor
-  pairs  // the first two, the next two, ...; with an odd number the last has no partner
+  graph  // the partners of a MixingTable
 };
-constexpr AveragePattern last_of(AveragePattern) { return AveragePattern::pairs; }
+constexpr AveragePattern last_of(AveragePattern) { return AveragePattern::graph; }
+
+/// The rounds of a graph for a number of workers, which are numbered by their order. The first round follows the last.
+/// A worker keeps the rest of its shares. Made in Lua (actor.graph).
+struct MixingTable {
+  struct Share {
+    uint32_t from = 0;
+    uint32_t to = 0;
+    double share = 0;  // of the model of `from`, which `to` gets
+    static void fields(auto& m, auto&& field) { field(m.from, m.to, m.share); }
+  };
+  struct Round {
+    std::vector<Share> shares;
+    static void fields(auto& m, auto&& field) { field(m.shares); }
+  };
+  uint32_t workers = 0;
+  std::vector<Round> rounds{};
+  bool is_valid() const {
+    return std::all_of(rounds.begin(), rounds.end(), [this](const Round& round) {
+      return std::all_of(round.shares.begin(), round.shares.end(), [this](const Share& s) {
+        return s.from < workers && s.to < workers && s.from != s.to && s.share >= 0 && s.share <= 1;
+      });
+    });
+  }
+  static void fields(auto& m, auto&& field) { field(m.workers, m.rounds); }
+};
 
 /// Options that all workers of a session have given alike.
 struct AverageOptions {
   AveragePattern peers = AveragePattern::all;
   double interval = 0.5;  // seconds from the start of a round to the start of the next
   double deadline = 5;    // seconds that a round waits for a worker in a step
-  uint64_t seed = 0;      // of the pairs
   bool is_valid() const { return interval >= 0 && deadline >= 0; }
-  static void fields(auto& m, auto&& field) { field(m.peers, m.interval, m.deadline, m.seed); }
+  static void fields(auto& m, auto&& field) { field(m.peers, m.interval, m.deadline); }
 };
 
 /// A worker's action: joins, waits in a step of the warm-up, waits in abort, resumes, rests without an abort here (a
-/// late starter), leaves.
+/// late starter), leaves, or gives the graph for the present number of workers.
 struct Report {
-  enum class Kind : uint8_t { join, sync, abort, resume, rest, leave };
+  enum class Kind : uint8_t { join, sync, abort, resume, rest, leave, graph };
   Kind kind = Kind::join;
   NodeId node = 0;
   bool fresh = false;  // join: a late joiner, which takes over the others' mean
   bool warm = false;   // join: begins with a warm-up; sync: more warm-up steps follow
   AverageOptions options{};
-  friend constexpr Kind last_of(Kind) { return Kind::leave; }
-  static void fields(auto& m, auto&& field) { field(m.kind, m.node, m.fresh, m.warm, m.options); }
+  MixingTable table{};
+  friend constexpr Kind last_of(Kind) { return Kind::graph; }
+  static void fields(auto& m, auto&& field) { field(m.kind, m.node, m.fresh, m.warm, m.options, m.table); }
 };
 
 /// The reason for a round.
@@ -97,16 +121,28 @@ struct RoundGo {
     bool weighted = true;  // its model counts in the mean
     static void fields(auto& m, auto&& field) { field(m.node, m.process, m.weighted); }
   };
+  /// A participant's new model has `weight` times the copy of `source`; both are indices of participants.
+  struct Term {
+    uint32_t target = 0;
+    uint32_t source = 0;
+    double weight = 0;
+    static void fields(auto& m, auto&& field) { field(m.target, m.source, m.weight); }
+  };
   uint32_t round = 0;
   AveragePattern pattern = AveragePattern::all;
   std::vector<Participant> participants{};
+  std::vector<Term> terms{};  // pattern graph
 
   uint32_t weights() const noexcept {
     return static_cast<uint32_t>(
         std::count_if(participants.begin(), participants.end(), [](const Participant& p) { return p.weighted; }));
   }
-  bool is_valid() const { return weights() > 0; }
-  static void fields(auto& m, auto&& field) { field(m.round, m.pattern, m.participants); }
+  bool is_valid() const {
+    return weights() > 0 && std::all_of(terms.begin(), terms.end(), [this](const Term& term) {
+             return term.target < participants.size() && term.source < participants.size();
+           });
+  }
+  static void fields(auto& m, auto&& field) { field(m.round, m.pattern, m.participants, m.terms); }
 };
 
 struct AveragePiece {

@@ -15,9 +15,16 @@ constexpr size_t kStripBytes = size_t{16} << 10;  // copied and checked while in
 
 size_t aligned(size_t bytes) { return (bytes + kBlobAlignment - 1) / kBlobAlignment * kBlobAlignment; }
 
+/// Returns the sum of the squares of the differences.
 template <typename T>
-void move_by(T* x, const T* sum, const T* copy, size_t count, T divisor) {
-  for (size_t i = 0; i < count; ++i) x[i] += sum[i] / divisor - copy[i];
+double move_by(T* x, const T* sum, const T* copy, size_t count, T divisor) {
+  double squares = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const T difference = sum[i] / divisor - copy[i];
+    x[i] += difference;
+    squares += static_cast<double>(difference) * static_cast<double>(difference);
+  }
+  return squares;
 }
 
 template <typename T>
@@ -37,22 +44,25 @@ const T* sum_of(const std::vector<Blob>& terms, size_t at, size_t count, T* room
   return reinterpret_cast<const T*>(sum);
 }
 
-/// Changes a part at byte `at` of the copy. An empty copy replaces the part.
+/// Changes a part at byte `at` of the copy. An empty copy replaces the part. Returns the sum of the squares of the
+/// differences.
 template <typename T>
-void change_part(Blob& part, size_t at, const AverageResult& result, const Blob& copy) {
+double change_part(Blob& part, size_t at, const AverageResult& result, const Blob& copy) {
   alignas(kBlobAlignment) T room[kStripBytes / sizeof(T)];
   auto* x = reinterpret_cast<T*>(part.data());
   const auto divisor = static_cast<T>(result.count);
+  double squares = 0;
   for (size_t done = 0; done < part.size(); done += kStripBytes) {
     const size_t count = std::min(kStripBytes, part.size() - done) / sizeof(T);
     const T* sum = sum_of(result.terms, at + done, count, room);
     if (copy.empty()) {
       replace_by(x, sum, count, divisor);
     } else {
-      move_by(x, sum, reinterpret_cast<const T*>(copy.data() + at + done), count, divisor);
+      squares += move_by(x, sum, reinterpret_cast<const T*>(copy.data() + at + done), count, divisor);
     }
     x += count;
   }
+  return squares;
 }
 
 template <typename T>
@@ -105,14 +115,13 @@ std::string AverageModel::copy_to(Blob& copy) const {
   return {};
 }
 
-void AverageModel::change(const AverageResult& result, const Blob& copy) {
+double AverageModel::change(const AverageResult& result, const Blob& copy) {
+  double squares = 0;
   for (Piece& piece : parts_) {
-    if (piece.part.dtype == Dtype::f32) {
-      change_part<float>(piece.part.bytes, piece.at, result, copy);
-    } else {
-      change_part<double>(piece.part.bytes, piece.at, result, copy);
-    }
+    squares += piece.part.dtype == Dtype::f32 ? change_part<float>(piece.part.bytes, piece.at, result, copy)
+                                              : change_part<double>(piece.part.bytes, piece.at, result, copy);
   }
+  return std::sqrt(squares);
 }
 
 }  // namespace actorhost

@@ -47,8 +47,9 @@ class AverageModel {
   /// Copies the model into `copy`, or into new memory if another owner still uses `copy`. Returns an empty text, or an
   /// error that names the first tensor and element that is not finite.
   std::string copy_to(Blob& copy) const;
-  /// Changes the model at the end of a round: model += mean - copy, or model = mean if `copy` is empty.
-  void change(const AverageResult& result, const Blob& copy);
+  /// Changes the model at the end of a round: model += mean - copy, or model = mean if `copy` is empty. Returns the
+  /// Euclidean norm of mean - copy; 0 if `copy` is empty.
+  double change(const AverageResult& result, const Blob& copy);
 
  private:
   struct Piece {

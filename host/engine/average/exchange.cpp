@@ -1,38 +1,39 @@
 #include <algorithm>
+#include <cstring>
 #include <set>
+#include <utility>
 
 #include "host/engine/average/pieces.hpp"
+#include "host/kernel/kernels.hpp"
 
 namespace actorhost {
 
 namespace {
 
-/// Averages models with each other.
+/// Mixes models with the weights of a graph's round.
 class AverageExchange final : public AverageMover {
  public:
   AverageExchange(ProcessId self, const RoundGo& go, const AverageLayout& layout, AverageCopies copies, Send send)
       : self_(self), layout_(layout), pieces_(pieces_of(layout)), copies_(std::move(copies)), send_(std::move(send)) {
     std::map<NodeId, std::set<ProcessId>> receivers;
-    for (size_t place = 0; place < go.participants.size(); ++place) {
-      const RoundGo::Participant& target = go.participants[place];
-      const auto partners = average_partners(go.pattern, go.participants.size(), place);
-      for (const size_t partner : partners) receivers[go.participants[partner].node].insert(target.process);
-      if (target.process == self) add_target(go, target.node, partners);
+    for (const RoundGo::Term& term : go.terms) {
+      const RoundGo::Participant& target = go.participants[term.target];
+      const RoundGo::Participant& source = go.participants[term.source];
+      if (source.process == self && target.process != self) receivers[source.node].insert(target.process);
+      if (target.process == self) add_term(target.node, source, term.weight);
     }
-    for (const RoundGo::Participant& p : go.participants) {
-      if (p.process != self) continue;
-      for (const ProcessId process : receivers[p.node]) {
-        if (process != self) destinations_[p.node].push_back(process);
-      }
-    }
+    for (auto& [node, processes] : receivers) destinations_[node].assign(processes.begin(), processes.end());
   }
 
   bool work() override {
-    if (std::exchange(sent_, true)) return false;
-    for (const auto& [node, processes] : destinations_) {
+    if (!std::exchange(sent_, true)) send_copies();
+    size_t bytes = 0;
+    for (auto& [node, target] : targets_) {
       for (size_t piece = 0; piece < pieces_.size(); ++piece) {
-        const size_t bytes = bytes_of(layout_, pieces_[piece]);
-        send_piece(processes, node, piece, copies_.at(node).slice(offset_of(layout_, pieces_[piece]), bytes));
+        if (target.begun[piece]) continue;
+        if (bytes >= kAverageWorkBytes) return true;
+        bytes += bytes_of(layout_, pieces_[piece]) * (target.own.size() + 1);
+        begin_piece(target, piece);
       }
     }
     return false;
@@ -53,45 +54,51 @@ class AverageExchange final : public AverageMover {
   }
 
   bool done() const override {
-    return sent_ && std::all_of(targets_.begin(), targets_.end(), [](const auto& t) { return t.second.missing == 0; });
+    return sent_ && std::all_of(targets_.begin(), targets_.end(), [](const auto& entry) {
+             const Target& target = entry.second;
+             return target.missing == 0 &&
+                    std::find(target.begun.begin(), target.begun.end(), false) == target.begun.end();
+           });
   }
-  AverageResult result(NodeId node) const override {
-    const Target& target = targets_.at(node);
-    return {target.terms, target.count};
-  }
+  AverageResult result(NodeId node) const override { return {{targets_.at(node).sum}, 1}; }
   uint64_t bytes_sent() const override { return bytes_sent_; }
 
  private:
   struct Target {
-    std::vector<Blob> terms;    // the first is the model's own copy, which pieces from other processes are added to
-    uint32_t count = 1;         // of models
-    size_t missing = 0;         // pieces from other processes
-    std::vector<bool> written;  // by piece: whether a piece was added
+    Blob sum;                                  // the new model
+    std::vector<std::pair<Blob, double>> own;  // copies of this process, with their weights
+    std::vector<bool> begun;                   // by piece: whether `sum` has the own copies
+    size_t missing = 0;                        // pieces from other processes
   };
   struct Source {
     ProcessId process = kNoProcess;
     size_t arrived = 0;  // pieces
-    std::vector<NodeId> targets;
+    std::vector<std::pair<NodeId, double>> targets;
   };
 
-  void add_target(const RoundGo& go, NodeId node, const std::vector<size_t>& partners) {
+  void add_term(NodeId node, const RoundGo::Participant& from, double weight) {
     Target& target = targets_[node];
-    target.terms.push_back(copies_.at(node));
-    target.count = static_cast<uint32_t>(partners.size()) + 1;
-    for (const size_t place : partners) {
-      const RoundGo::Participant& partner = go.participants[place];
-      if (partner.process == self_) {
-        target.terms.push_back(copies_.at(partner.node));
-        continue;
-      }
-      Source& source = sources_[partner.node];
-      source.process = partner.process;
-      source.targets.push_back(node);
-      target.missing += pieces_.size();
+    if (target.begun.empty()) {
+      target.sum = Blob::allocate(layout_.bytes);
+      target.begun.assign(pieces_.size(), false);
     }
-    if (target.missing == 0) return;
-    target.terms[0] = Blob::allocate(layout_.bytes);
-    target.written.assign(pieces_.size(), false);
+    if (from.process == self_) {
+      target.own.emplace_back(copies_.at(from.node), weight);
+      return;
+    }
+    Source& source = sources_[from.node];
+    source.process = from.process;
+    source.targets.emplace_back(node, weight);
+    target.missing += pieces_.size();
+  }
+
+  void send_copies() {
+    for (const auto& [node, processes] : destinations_) {
+      for (size_t piece = 0; piece < pieces_.size(); ++piece) {
+        const size_t bytes = bytes_of(layout_, pieces_[piece]);
+        send_piece(processes, node, piece, copies_.at(node).slice(offset_of(layout_, pieces_[piece]), bytes));
+      }
+    }
   }
 
   void send_piece(const std::vector<ProcessId>& processes, NodeId node, size_t piece, const Blob& body) {
@@ -102,15 +109,27 @@ class AverageExchange final : public AverageMover {
     }
   }
 
-  /// Adds a piece of another process's model to all models here that are averaged with that model.
-  void apply_piece(NodeId source, size_t piece, const std::byte* bytes) {
+  /// sum += weight * bytes, for one piece.
+  void add_piece(Target& target, size_t piece, double weight, const std::byte* bytes) const {
     const AveragePart& part = pieces_[piece];
-    const size_t offset = offset_of(layout_, part);
-    for (const NodeId node : sources_.at(source).targets) {
+    kernel::kernels().axpy(layout_.segments[part.segment].dtype, static_cast<int64_t>(part.elements), weight, bytes, 1,
+                           target.sum.data() + offset_of(layout_, part), 1);
+  }
+
+  /// Begins a piece of a model with the copies of this process.
+  void begin_piece(Target& target, size_t piece) const {
+    target.begun[piece] = true;
+    const size_t offset = offset_of(layout_, pieces_[piece]);
+    std::memset(target.sum.data() + offset, 0, bytes_of(layout_, pieces_[piece]));
+    for (const auto& [copy, weight] : target.own) add_piece(target, piece, weight, copy.data() + offset);
+  }
+
+  /// Adds a piece of another process's model to all models here that are mixed with that model.
+  void apply_piece(NodeId source, size_t piece, const std::byte* bytes) {
+    for (const auto& [node, weight] : sources_.at(source).targets) {
       Target& target = targets_.at(node);
-      std::byte* sum = target.terms[0].data() + offset;
-      add(layout_, part, sum, target.written[piece] ? sum : copies_.at(node).data() + offset, bytes);
-      target.written[piece] = true;
+      if (!target.begun[piece]) begin_piece(target, piece);
+      add_piece(target, piece, weight, bytes);
       --target.missing;
     }
   }

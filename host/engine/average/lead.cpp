@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "host/base/clock.hpp"
-#include "host/base/random.hpp"
 
 namespace actorhost {
 
@@ -41,6 +40,7 @@ void AverageLead::on_report(ProcessId from, const Report& report, double now) {
     // Ids only grow.
     if (!alive(report.node) && report.node <= newest_) return;
     options_ = report.options;
+    take_table(report);
     Worker& member = members_[report.node];
     member = {from, State::training, report.fresh, report.warm};
     member.since = now;
@@ -52,6 +52,7 @@ void AverageLead::on_report(ProcessId from, const Report& report, double now) {
   Worker& member = found->second;
   switch (report.kind) {
     case Report::Kind::join: return;
+    case Report::Kind::graph: return take_table(report);
     case Report::Kind::sync: member.last = !report.warm; return enter(member, State::syncing, now);
     case Report::Kind::abort:
       member.rested = member.state == State::resting;
@@ -65,6 +66,10 @@ void AverageLead::on_report(ProcessId from, const Report& report, double now) {
     round_->pending.erase(report.node);
     round_->copied.erase(report.node);
   }
+}
+
+void AverageLead::take_table(const Report& report) {
+  if (!report.table.rounds.empty()) tables_[report.table.workers] = report.table;
 }
 
 void AverageLead::on_ready(const RoundReady& ready) {
@@ -223,7 +228,8 @@ void AverageLead::go() {
   });
   RoundGo go;
   go.round = round.number;
-  go.pattern = order(nodes);
+  go.pattern = pattern(nodes);
+  if (go.pattern == AveragePattern::graph) go.terms = mix(nodes);
   for (const NodeId node : nodes) {
     const Worker& member = members_.at(node);
     go.participants.push_back({node, member.process, !member.fresh || all_fresh});
@@ -234,20 +240,48 @@ void AverageLead::go() {
   send_to_all(round.processes, average_kind::go, pack(go));
 }
 
-/// Orders the participants so that the returned pattern defines each worker's partners.
-AveragePattern AverageLead::order(std::vector<NodeId>& nodes) const {
+AveragePattern AverageLead::pattern(const std::vector<NodeId>& nodes) const {
   const bool fresh = std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) { return members_.at(node).fresh; });
-  if (round_->reason != RoundReason::interval || fresh) return AveragePattern::all;
-  if (options_.peers == AveragePattern::pairs) {
-    StepRng rng(options_.seed, session_, round_->number);
-    for (size_t i = nodes.size(); i > 1; --i) std::swap(nodes[i - 1], nodes[rng.below(i)]);
+  const bool full = round_->reason != RoundReason::interval || fresh || !tables_.contains(round_->nodes.size());
+  return full ? AveragePattern::all : options_.peers;
+}
+
+/// The weights of the next round of the graph for these participants.
+std::vector<RoundGo::Term> AverageLead::mix(const std::vector<NodeId>& nodes) {
+  const std::vector<NodeId> workers(round_->nodes.begin(), round_->nodes.end());  // as the graph numbers them
+  std::map<NodeId, uint32_t> places;                                              // of the participants
+  for (const NodeId node : nodes) places.emplace(node, static_cast<uint32_t>(places.size()));
+  std::vector<RoundGo::Term> terms;
+  std::vector<double> kept(nodes.size(), 1);
+  const auto& rounds = tables_.at(workers.size()).rounds;
+  for (const MixingTable::Share& share : rounds[mixed_ % rounds.size()].shares) {
+    const auto from = places.find(workers[share.from]);
+    const auto to = places.find(workers[share.to]);
+    if (from == places.end() || to == places.end()) continue;
+    terms.push_back({to->second, from->second, share.share});
+    kept[from->second] -= share.share;
   }
-  return options_.peers;
+  for (uint32_t i = 0; i < nodes.size(); ++i) terms.push_back({i, i, std::max(kept[i], 0.0)});
+  const auto weight_of = [&](uint32_t place) {
+    const auto found = weights_.find(nodes[place]);
+    return found == weights_.end() ? 1 : found->second;
+  };
+  std::vector<double> sums(nodes.size(), 0);
+  for (RoundGo::Term& term : terms) sums[term.target] += term.weight *= weight_of(term.source);
+  for (RoundGo::Term& term : terms) term.weight /= sums[term.target];
+  for (uint32_t i = 0; i < nodes.size(); ++i) round_->weights[nodes[i]] = sums[i];
+  return terms;
 }
 
 void AverageLead::end(RoundVerdict::Outcome outcome, const std::string& message, double now) {
   const Round round = *std::exchange(round_, std::nullopt);
   const bool applied = outcome == RoundVerdict::Outcome::applied;
+  if (applied && !round.weights.empty()) {
+    ++mixed_;
+    for (const auto& [node, weight] : round.weights) weights_[node] = weight;
+  } else if (applied) {
+    weights_.clear();
+  }
   send_to_all(round.processes, average_kind::verdict, pack(RoundVerdict{round.number, outcome, round.reason, message}));
   for (auto& [node, member] : members_) {
     if (applied && round.adopts && round.participants.count(node) > 0) member.fresh = false;

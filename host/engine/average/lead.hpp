@@ -13,6 +13,14 @@
 // them wait in `abort`; until then they take part in rounds as before.
 //
 // A late joiner has no weight in its first round: with every pattern it takes over the others' mean.
+//
+// With a graph the lead computes the weights of a round. In a graph a worker sends shares of its model. A share for a
+// worker without a copy in this round stays with its sender. The averaging is push-sum (Kempe, Dobra, Gehrke, FOCS
+// 2003): each worker has a weight, at first 1, and sends it in the same shares as its model; a model is a sum divided
+// by its weight. So directed graphs keep the mean of all models, too. With equal shares in both directions the weights
+// stay
+// 1. Rounds of all workers reset the weights. A round of another number of workers than the graph's averages all of
+// them.
 
 #include <functional>
 #include <map>
@@ -63,11 +71,13 @@ class AverageLead {
     std::set<NodeId> copied;
     std::set<ProcessId> processes;  // processes notified of the round
     std::set<NodeId> participants;
-    std::set<ProcessId> busy;  // processes that still lack data
-    bool adopts = true;        // its mean is that of the session, which late joiners take over
+    std::set<ProcessId> busy;            // processes that still lack data
+    bool adopts = true;                  // its mean is that of the session, which late joiners take over
+    std::map<NodeId, double> weights{};  // of the participants after the round
   };
 
   void on_report(ProcessId from, const Report& report, double now);
+  void take_table(const Report& report);
   void on_ready(const RoundReady& ready);
   void on_done(ProcessId from, const RoundDone& done, double now);
   bool alive(NodeId node) const { return membership_ && membership_->alive(node); }
@@ -80,7 +90,8 @@ class AverageLead {
   bool open(RoundReason reason, const std::vector<NodeId>& nodes, double now);
   void check_copies(double now);
   void go();
-  AveragePattern order(std::vector<NodeId>& nodes) const;
+  AveragePattern pattern(const std::vector<NodeId>& nodes) const;
+  std::vector<RoundGo::Term> mix(const std::vector<NodeId>& nodes);
   void end(RoundVerdict::Outcome outcome, const std::string& message, double now);
   void send_to_all(const std::set<ProcessId>& processes, Kind kind, const std::string& meta);
   bool is_awaited(State waits, NodeId node) const;
@@ -99,6 +110,9 @@ class AverageLead {
   bool long_wait_logged_ = false;
   std::optional<std::string> refusal_;  // why a full round is impossible
   std::optional<Round> round_;
+  std::map<size_t, MixingTable> tables_;  // of the graph, by the number of workers
+  size_t mixed_ = 0;                      // rounds of the graph so far
+  std::map<NodeId, double> weights_;      // of push-sum; 1 without an entry
 };
 
 }  // namespace actorhost

@@ -22,16 +22,6 @@ Error out_of_order(const AveragePiece& head) {
                               std::to_string(head.begin) + " out of order"};
 }
 
-std::vector<size_t> average_partners(AveragePattern pattern, size_t participants, size_t place) {
-  if (pattern == AveragePattern::pairs) {
-    const size_t other = place ^ size_t { 1 };
-    return other < participants ? std::vector<size_t>{other} : std::vector<size_t>{};
-  }
-  if (participants == 2) return {1 - place};
-  if (participants < 2) return {};
-  return {(place + participants - 1) % participants, (place + 1) % participants};
-}
-
 std::unique_ptr<AverageMover> make_average_mover(ProcessId self, const RoundGo& go, const AverageLayout& layout,
                                                  AverageCopies copies, AverageMover::Send send) {
   if (go.pattern == AveragePattern::all) return make_average_sum(self, go, layout, copies, std::move(send));

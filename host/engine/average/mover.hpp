@@ -5,7 +5,7 @@
 //   AverageSum        all: adds up the models of a process; then the processes all-reduce their sums by the
 //                     algorithms of collectives. A ring moves 2 (p-1)/p of a model over each of p processes' links,
 //                     whatever the number of workers per process
-//   AverageExchange   neighbours, pairs: sends each model's copy once to each process with a partner of the model
+//   AverageExchange   a graph: sends each model's copy once to each process with a partner of the model
 //
 // Owned by the courier and used by its thread. Frames refer to the copies without copying them.
 
@@ -45,8 +45,5 @@ class AverageMover : public Interface {
 /// Makes the mover of process `self`, with the copies of its participating workers.
 std::unique_ptr<AverageMover> make_average_mover(ProcessId self, const RoundGo& go, const AverageLayout& layout,
                                                  AverageCopies copies, AverageMover::Send send);
-
-/// The partners of the `place`-th participant, as indices.
-std::vector<size_t> average_partners(AveragePattern pattern, size_t participants, size_t place);
 
 }  // namespace actorhost

@@ -85,7 +85,7 @@ void AverageReplica::make_copy() {
 }
 
 void AverageReplica::change(const Change& pending) {
-  model_.change(pending.result, pending.copy);
+  stats_.distance = model_.change(pending.result, pending.copy);
   ++stats_.rounds;
   stats_.staleness = stats_.steps - pending.step;
   stats_.all_staleness += stats_.staleness;

@@ -34,7 +34,8 @@ class AverageReplica {
     double copying = 0;      // seconds that the worker copied and changed the model itself
     uint64_t staleness = 0;  // steps between copy and change, in the last round and in total
     uint64_t all_staleness = 0;
-    uint64_t age = 0;  // steps since the last change
+    uint64_t age = 0;     // steps since the last change
+    double distance = 0;  // from its copy to the mean in the last round: Euclidean norm
   };
 
   /// `long_step` is the least duration of a long step in seconds. `wake_courier` wakes the courier, on any thread.

@@ -5,6 +5,7 @@
 
 #include "host/engine/filter/half.hpp"
 #include "host/engine/filter/minmax.hpp"
+#include "host/engine/filter/sign.hpp"
 
 namespace actorhost {
 
@@ -38,6 +39,7 @@ Status read_values(const Kernels& k, FilterReader& in, Values values, Dtype dtyp
   switch (values) {
     case Values::half: return read_halves(k, in, dtype, n, out);
     case Values::levels: return read_levels(k, in, dtype, n, out);
+    case Values::sign: return read_signs(in, dtype, n, out);
     case Values::raw: break;
   }
   if (n > in.left() / dtype_size(dtype)) return malformed_filtered("fewer values than elements");
@@ -71,9 +73,9 @@ uint64_t FilterSpec::selected_count(uint64_t n) const noexcept {
 
 Status check(const FilterSpec& spec) {
   const auto wrong = [](const char* what) { return Error{Code::bad_argument, std::string("filter: ") + what}; };
-  if (!(spec.fraction >= 0 && spec.fraction <= 1)) return wrong("topk's fraction is a number above 0, at most 1");
-  if (spec.fraction > 0 && spec.count > 0) return wrong("topk takes a fraction or a count");
-  if (spec.values > Values::levels) return wrong("unknown form of values");
+  if (!(spec.fraction >= 0 && spec.fraction <= 1)) return wrong("a fraction is a number above 0, at most 1");
+  if (spec.fraction > 0 && spec.count > 0) return wrong("give a fraction or a count");
+  if (spec.values > Values::sign) return wrong("unknown form of values");
   if (spec.block < FilterSpec::kMinBlock || spec.block > FilterSpec::kMaxBlock) {
     return wrong("int8's block is 16 to 65536 elements");
   }
@@ -100,7 +102,11 @@ void Filter::begin(Dtype dtype, uint64_t count, const void* values, void* residu
     kernels_->axpy(dtype, static_cast<int64_t>(count), 1, values, 1, residual, 1);
     values_ = residual_;
   }
-  choice_.choose(*kernels_, dtype, count, values_, spec_.selected_count(count));
+  if (spec_.random) {
+    choice_.choose_random(count, spec_.selected_count(count), rng_);
+  } else {
+    choice_.choose(*kernels_, dtype, count, values_, spec_.selected_count(count));
+  }
 }
 
 Blob Filter::piece(uint64_t first, uint64_t count) {
@@ -149,6 +155,7 @@ void Filter::write_chosen(uint64_t first, uint64_t count) {
 
 void Filter::write_values(uint64_t n, const void* values, void* residual) {
   if (spec_.values == Values::levels) return write_levels(*kernels_, dtype_, n, spec_.block, values, residual, out_);
+  if (spec_.values == Values::sign && write_signs(dtype_, n, values, residual, out_)) return;
   if (spec_.values == Values::half && write_halves(*kernels_, dtype_, n, values, residual, out_)) return;
   *out_.at(kValuesPlace) = static_cast<std::byte>(Values::raw);
   const size_t size = n * dtype_size(dtype_);
@@ -167,7 +174,7 @@ Status decode_filtered(std::string_view bytes, Dtype dtype, uint64_t count, void
   if (version != kVersion) return malformed_filtered("written in another version");
   if (type != static_cast<uint8_t>(dtype)) return malformed_filtered("elements of another type");
   if (selection > static_cast<uint8_t>(Selection::bitmap)) return malformed_filtered("an unknown selection");
-  if (values > static_cast<uint8_t>(Values::levels)) return malformed_filtered("an unknown form of values");
+  if (values > static_cast<uint8_t>(Values::sign)) return malformed_filtered("an unknown form of values");
   if (count > Filter::kMaxElements) return malformed_filtered("too many elements");
   if (static_cast<Selection>(selection) != Selection::all) {
     AH_TRY(read_chosen(k, in, static_cast<Selection>(selection), static_cast<Values>(values), dtype, count, out));

@@ -4,8 +4,9 @@
 // every machine and instruction set. A Filter has scratch memory, so one thread at a time may use it. Decoding is a
 // pure function that checks every byte.
 //
-// A filter is a selection (all elements, or the k of largest magnitude: topk.hpp) followed by a form of the values
-// (raw; halves: half.hpp; 256 levels a block: minmax.hpp). Little-endian, `T` an element:
+// A filter is a selection (all elements, the k of largest magnitude, or k random elements: topk.hpp) followed by a form
+// of the values (raw; halves: half.hpp; 256 levels a block: minmax.hpp; signs: sign.hpp). Little-endian, `T` an
+// element:
 //
 //   filtered  = version:u8 (1) type:u8 (0 float32, 1 float64) selection:u8 values:u8 [chosen] zeros payload
 //   selection = 0: all `count` elements | 1: chosen as gaps | 2: chosen as a bitmap
@@ -17,12 +18,14 @@
 //   payload   = T*m                            values 0: raw elements
 //             | u16*m                          values 1: halves (IEEE 754 binary16)
 //             | block:u32 0:u32 range*b bytes  values 2: levels, b = the blocks of `block` elements that hold m
+//             | scale:T sign bits              values 3: a bit an element, 1 for negative; scale * sign; zeros to the
+//             end of the last byte
 //   range     = low:T high:T                   finite: a byte q for each element of the block, which is
 //                                              low + q * (high - low) / 255; both NaN: its elements, raw
 //
 // The decoder knows the type and `count`, which the enclosing message carries. Elements that the requested form cannot
 // represent are sent raw, so a finite element stays finite, and infinite elements and NaN are not lost: a piece with an
-// element beyond the halves (65,520 and up), a block of levels with an infinite element or a NaN.
+// element beyond the halves (65,520 and up), a block of levels or a piece of signs with an infinite element or a NaN.
 //
 // Error feedback. `residual` is a tensor of the same type and size, zeros at first. The caller stores one for each
 // stream of tensors (for a worker and a key). The parts of a tensor that were rounded or not chosen are added to the
@@ -46,6 +49,7 @@
 #include <vector>
 
 #include "host/base/blob.hpp"
+#include "host/base/random.hpp"
 #include "host/base/result.hpp"
 #include "host/engine/filter/bytes.hpp"
 #include "host/engine/filter/topk.hpp"
@@ -54,12 +58,13 @@
 namespace actorhost {
 
 struct FilterSpec {
-  enum class Values : uint8_t { raw = 0, half = 1, levels = 2 };
+  enum class Values : uint8_t { raw = 0, half = 1, levels = 2, sign = 3 };
   static constexpr uint32_t kMinBlock = 16;
   static constexpr uint32_t kMaxBlock = 65536;
 
-  double fraction = 0;  // top-k: this share of the elements, rounded up; 0: see count
-  uint64_t count = 0;   // top-k: this many elements; both 0: all
+  double fraction = 0;  // this share of the elements, rounded up; 0: see count
+  uint64_t count = 0;   // this many elements; both 0: all
+  bool random = false;  // random elements, instead of the largest
   Values values = Values::raw;
   uint32_t block = 1024;  // elements of a block of levels
   bool feedback = false;  // for the caller: whether to store a residual
@@ -138,6 +143,7 @@ class Filter {
   Dtype dtype_ = Dtype::f32;
   const std::byte* values_ = nullptr;
   std::byte* residual_ = nullptr;
+  Rng rng_;  // of random elements: filters with the same numbers of tensors choose the same elements
   // Scratch.
   TopkChoice choice_;
   FilterWriter out_;

@@ -31,6 +31,17 @@ void TopkChoice::choose(const kernel::Kernels& k, Dtype dtype, uint64_t n, const
   choose_of(k, dtype, n, static_cast<const double*>(values), keep);
 }
 
+// Floyd's method: one draw for each chosen element.
+void TopkChoice::choose_random(uint64_t n, uint64_t keep, Rng& rng) {
+  marks_.assign((n + 63) / 64, 0);
+  left_non_finite_ = false;
+  for (uint64_t last = n - std::min(keep, n); last < n; ++last) {
+    const uint64_t drawn = rng.below(last + 1);
+    const uint64_t i = chosen(drawn) ? last : drawn;
+    marks_[i / 64] |= uint64_t{1} << (i % 64);
+  }
+}
+
 template <typename T>
 void TopkChoice::choose_of(const kernel::Kernels& k, Dtype dtype, uint64_t n, const T* values, uint64_t keep) {
   constexpr int kShift = static_cast<int>(8 * sizeof(T)) - 1 - kMagnitudeBits;

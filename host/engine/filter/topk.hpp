@@ -4,6 +4,9 @@
 // elements. NaN counts as larger than infinity, so elements that are not finite are chosen first. One thread at a time
 // may use a TopkChoice. It reuses its memory, one bit for each element, for the next tensor.
 //
+// For comparison it also chooses k random elements. Of these, an infinite element or NaN waits in the residual until it
+// is chosen.
+//
 // Method: one pass counts magnitudes by their first 12 bits, and so finds the span of magnitudes that contains the k-th
 // largest. A second pass marks all elements from the lower end of the span up. The elements within the span are a few
 // per cent; nth_element finds the smallest chosen magnitude among them.
@@ -12,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "host/base/random.hpp"
 #include "host/base/result.hpp"
 #include "host/engine/filter/bytes.hpp"
 #include "host/kernel/kernels.hpp"
@@ -22,6 +26,9 @@ class TopkChoice {
  public:
   /// Chooses at most `keep` of n < 2^32 elements.
   void choose(const kernel::Kernels& k, Dtype dtype, uint64_t n, const void* values, uint64_t keep);
+
+  /// Chooses `keep` of n < 2^32 elements; each set of them is equally likely.
+  void choose_random(uint64_t n, uint64_t keep, Rng& rng);
 
   /// True if there were more infinite elements and NaN than `keep`, so some of them are not chosen.
   bool left_non_finite() const noexcept { return left_non_finite_; }
