@@ -92,13 +92,19 @@ std::string WorkerPool::reap(Worker& worker) {
 }
 
 Result<std::optional<WorkerPool::Received>> WorkerPool::receive(int milliseconds) {
-  std::vector<pollfd> fds;
-  for (const Worker& worker : workers_) fds.push_back({worker.fd, POLLIN, 0});
+  std::vector<size_t> running;
+  std::vector<pollfd> fds;  // poll takes at most as many as this process may open
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    const size_t at = (next_ + i) % workers_.size();
+    if (workers_[at].fd < 0) continue;
+    running.push_back(at);
+    fds.push_back({workers_[at].fd, POLLIN, 0});
+  }
   const int ready = poll(fds.data(), fds.size(), milliseconds);
   if (ready < 0 && errno != EINTR) return failure("cannot wait for the worker processes");
   for (size_t i = 0; ready > 0 && i < fds.size(); ++i) {
-    const size_t at = (next_ + i) % fds.size();
-    if (fds[at].revents == 0) continue;
+    if (fds[i].revents == 0) continue;
+    const size_t at = running[i];
     next_ = at + 1;
     Received received{at, read_message(workers_[at].fd), {}};
     if (!received.message) received.how = reap(workers_[at]);

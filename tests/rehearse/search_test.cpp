@@ -94,6 +94,17 @@ TEST_CASE("rehearse --seeds ends with 0 when all seeds succeed, and takes other 
   CHECK(search.run({"--hosts", "2", "--seeds", "5:6", "--codes", "0,1"}, {"3", "3"}).status == 0);
 }
 
+TEST_CASE("rehearse --seeds takes more seeds than it may open files") {
+  const JobFolder folder;
+  const std::string job = folder.write("empty.lua", "").string();
+  const std::string few = "ulimit -n 24 && exec \"$0\" \"$@\"";
+  const Words words = {"-c", few, actorhost_binary(), "rehearse", "--hosts", "1", "--seeds", "1:26", job};
+  const Finished run = run_program("sh", words, 60, folder.options());
+  INFO(run.description);
+  CHECK(run.status == 0);
+  CHECK(run.out.find("26 seeds, 0 failed") != std::string::npos);
+}
+
 TEST_CASE("rehearse --shrink finds fewer faults, hosts and steps with which the job still fails") {
   Search search;
   const std::string faults = search.folder
