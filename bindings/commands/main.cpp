@@ -78,9 +78,9 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "actorhost: %s\n", read.error().message.c_str());
       return 2;
     }
+    actorhost::fix_addresses(argv);  // also of the rehearsals of a search, which then start once
+    return command.options.rehearsal->search ? run_search(command.options, args) : actorhost::rehearse(command.options);
   }
-  if (rehearses && command.options.rehearsal->search) return run_search(command.options, args);
-  if (rehearses) return actorhost::rehearse(command.options, argv);
   actorhost::HostRuntime::Setup setup;
   setup.command_line = std::move(args);
   setup.commands = actorhost::command_names();

@@ -54,16 +54,6 @@ void take_time(const kernel::Work& work) noexcept {
 
 constexpr const char* kMayDiffer = "actorhost: warning: %s, so two rehearsals with the same seed may differ\n";
 
-/// Starts the program again with fixed addresses: Lua iterates over tables with functions as keys in their order.
-void fix_addresses(char** arguments) {
-  const int now = personality(0xffffffff);
-  if (now != -1 && (now & ADDR_NO_RANDOMIZE) != 0) return;
-  if (now != -1 && personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) != -1) {
-    execv("/proc/self/exe", arguments);
-  }
-  std::fprintf(stderr, kMayDiffer, "the system randomises addresses");
-}
-
 #if defined(__x86_64__)
 
 /// Answers the system call getrandom(bytes, size, flags) with the same bytes in each process.
@@ -153,8 +143,16 @@ int run_host(RunOptions options, uint32_t number, uint32_t hosts, rehearsal::Mem
 
 }  // namespace
 
-int rehearse(const RunOptions& options, char** arguments) {
-  fix_addresses(arguments);
+void fix_addresses(char** arguments) {
+  const int now = personality(0xffffffff);
+  if (now != -1 && (now & ADDR_NO_RANDOMIZE) != 0) return;
+  if (now != -1 && personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) != -1) {
+    execv("/proc/self/exe", arguments);
+  }
+  std::fprintf(stderr, kMayDiffer, "the system randomises addresses");
+}
+
+int rehearse(const RunOptions& options) {
   fix_random_bytes();
   mallopt(M_ARENA_MAX, 1);
   prctl(PR_SET_NAME, "actorhost");

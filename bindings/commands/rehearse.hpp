@@ -6,8 +6,11 @@
 
 namespace actorhost {
 
+/// Starts the program again with `arguments`, which are main's, unless its addresses are fixed: Lua iterates over
+/// tables with functions as keys in their order. The programs that it starts have fixed addresses too.
+void fix_addresses(char** arguments);
 /// Runs the job and returns the largest exit code of the hosts that no fault has killed; 98 if the rehearsal's time was
-/// over first. `arguments` are main's: the program starts itself again with them, without address randomisation.
-int rehearse(const RunOptions& options, char** arguments);
+/// over first. Expects fixed addresses.
+int rehearse(const RunOptions& options);
 
 }  // namespace actorhost
