@@ -307,11 +307,10 @@ bool Scheduler::park_until(const void* point, Time deadline) {
 void Scheduler::wake(const void* point, bool all) noexcept {
   const auto at = waiting_.find(point);
   if (at == waiting_.end()) return;
-  std::deque<Running*>& tasks = at->second;
-  do {
-    make_runnable(*tasks.front());
-    tasks.pop_front();
-  } while (all && !tasks.empty());
+  std::vector<Running*>& tasks = at->second;
+  const auto woken = all ? tasks.end() : std::next(tasks.begin());
+  std::for_each(tasks.begin(), woken, [this](Running* task) { make_runnable(*task); });
+  tasks.erase(tasks.begin(), woken);
   if (tasks.empty()) waiting_.erase(at);
 }
 

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <queue>
@@ -111,8 +110,8 @@ class Scheduler final : public TaskScheduler {
   std::vector<std::unique_ptr<Running>> tasks_;
   std::vector<Running*> runnable_;
   std::priority_queue<Deadline, std::vector<Deadline>, std::greater<>> deadlines_;
-  std::unordered_map<const void*, std::deque<Running*>> waiting_;
-  std::unordered_map<uint32_t, Time> stalled_;  // hosts, until these times
+  std::unordered_map<const void*, std::vector<Running*>> waiting_;  // the longest wait first
+  std::unordered_map<uint32_t, Time> stalled_;                      // hosts, until these times
   Running* current_ = nullptr;
   std::FILE* events_ = nullptr;
 };
