@@ -24,9 +24,10 @@ void End::continue_receive() {
     return;
   }
   size_t done = 0;
+  auto next = arrived.begin();
   for (const Piece& piece : pieces) {
     for (size_t filled = 0; filled < piece.size && unread > 0;) {
-      const std::string& first = arrived.front();
+      const std::string& first = *next;
       const size_t part = std::min(piece.size - filled, first.size() - read_of_first);
       std::memcpy(piece.data + filled, first.data() + read_of_first, part);
       filled += part;
@@ -34,10 +35,11 @@ void End::continue_receive() {
       unread -= part;
       read_of_first += part;
       if (read_of_first < first.size()) continue;
-      arrived.pop_front();
+      ++next;
       read_of_first = 0;
     }
   }
+  arrived.erase(arrived.begin(), next);
   finish_receive({IoEnd::done, done});
   if (const EndPtr peer = other.lock()) peer->continue_send();
 }

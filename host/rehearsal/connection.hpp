@@ -3,7 +3,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -51,8 +50,8 @@ struct End : std::enable_shared_from_this<End> {
   bool peer_closed = false;
   bool vanished = false;  // its machine has crashed: the other end gets no answer
 
-  std::deque<std::string> arrived;  // not yet read
-  size_t read_of_first = 0;         // bytes of the first part that were read
+  std::vector<std::string> arrived;  // not yet read
+  size_t read_of_first = 0;          // bytes of the first part that were read
   size_t unread = 0;
   bool receiving = false;
   std::vector<Piece> pieces;

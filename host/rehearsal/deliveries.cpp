@@ -1,6 +1,7 @@
 #include "host/rehearsal/deliveries.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace actorhost::rehearsal {
@@ -17,22 +18,24 @@ Deliveries::~Deliveries() {
 }
 
 void Deliveries::post(Time at, std::function<void()> run) {
-  queue_.push({at, ++posted_, std::move(run)});
+  queue_.push_back({at, ++posted_, std::move(run)});
+  std::ranges::push_heap(queue_, std::greater());
   scheduler.wake(&queue_, true);
 }
 
 void Deliveries::serve() {
   std::unique_lock lock(mutex);
   while (!ending_) {
-    const Time next = queue_.empty() ? 0 : queue_.top().at;
+    const Time next = queue_.empty() ? 0 : queue_.front().at;
     if (next == 0 || next > scheduler.time()) {
       lock.unlock();
       scheduler.park_until(&queue_, next);
       lock.lock();
       continue;
     }
-    const std::function<void()> run = queue_.top().run;
-    queue_.pop();
+    std::ranges::pop_heap(queue_, std::greater());
+    const std::function<void()> run = std::move(queue_.back().run);
+    queue_.pop_back();
     run();
   }
 }

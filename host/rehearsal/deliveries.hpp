@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <queue>
 #include <set>
 #include <utility>
 #include <vector>
@@ -74,7 +73,7 @@ struct Deliveries : private NonCopyable {
   const NetworkSettings settings_;
   Rng latencies_;
   std::map<std::pair<Lane, uint32_t>, Time> free_;  // when the bytes of each lane so far have left it
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
+  std::vector<Event> queue_;                        // a heap; the first is the next
   uint64_t posted_ = 0;
   bool ending_ = false;
   Task task_;
