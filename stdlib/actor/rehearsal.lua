@@ -81,6 +81,8 @@ end
 ---`pairs` has a fixed order, and each other source of different results is warned of once.
 function M.make_repeatable()
   _G.pairs = in_key_order(pairs)
+  -- Each of the many Lua states of a rehearsal would compile the same loops: only a long loop is worth the time.
+  jit.opt.start("hotloop=1000")
   local actor, log, ffi = require("actor"), require("actor.log"), require("ffi")
   local time, date, execute, popen, cdef = os.time, os.date, os.execute, io.popen, ffi.cdef
   local warned = {}
