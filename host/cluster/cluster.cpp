@@ -67,6 +67,12 @@ std::vector<NodeId> Cluster::local_workers() const {
   return ids;
 }
 
+bool Cluster::has_failed_everywhere() const {
+  const auto how = end();
+  // On another process, an end without a node may concern that process only.
+  return how && !how->ok && (is_coordinator() || is_worker(how->origin) || is_server(how->origin));
+}
+
 void Cluster::report_error(Address node, const EndMessage& error) {
   service_.post([this, node, error] {
     service_.member().reports().failed(node, error);

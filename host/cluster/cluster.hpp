@@ -65,6 +65,8 @@ class Cluster final : private LinkEvents {
   /// How the run ended, once it has.
   std::optional<EndMessage> end() const { return view_.end(); }
   bool ended() const noexcept { return view_.ended(); }
+  /// Whether the run has failed for all processes. False where only this process may have left the run.
+  bool has_failed_everywhere() const;
   /// The coordinator's settings and arguments, which apply to every process.
   const std::map<std::string, std::string>& settings() const noexcept { return config_.coordinator.settings; }
   const std::vector<std::string>& args() const noexcept { return config_.coordinator.args; }

@@ -213,12 +213,39 @@ TEST_CASE("a run that stops aborts the uploads in progress") {
   CHECK(server.uploads().empty());
 }
 
-TEST_CASE("a failed save leaves no object, and at most the upload of a part that was just complete") {
+TEST_CASE("a run that ends during a save leaves no uploads; the next save aborts those of a killed run") {
+  S3Server server;
+  const StorageFolder folder(server);
+  Process job = folder.start({"-n", "2", "jobs/object_storage.lua", "stopped_save", "s3://data/out"}, "two parts");
+  REQUIRE(server.uploads().size() == 2);
+  SECTION("by the error of another rank") {
+    folder.write("stop", "");
+    const Ended run({job}, 30, 1);
+    CHECK_THAT(run.err, Contains("rank 1: ") && Contains("stopped on request"));
+    CHECK(server.objects().empty());
+  }
+  SECTION("by a signal") {
+    job.signal(SIGTERM);
+    const Ended run({job}, 30, 143);
+    CHECK(server.objects().empty());
+  }
+  SECTION("by a kill") {
+    job.signal(SIGKILL);
+    job.wait(10);
+    CHECK(server.uploads().size() == 2);
+    CHECK(server.objects().empty());
+    const Ended next(folder.run_job({"large_save", "s3://data/out"}));
+    CHECK(keys_of(server) == Words{"out/_SUCCESS", "out/part-00000"});
+  }
+  CHECK(server.uploads().empty());
+}
+
+TEST_CASE("a failed save leaves neither uploads nor objects") {
   S3Server server;
   const StorageFolder folder(server);
   const Ended failed(folder.run_job({"failing_save", "s3://data/out"}), 1);
   CHECK(server.objects().empty());
-  CHECK(server.uploads().size() <= 1);  // of the other worker, which may complete it after the first has aborted all
+  CHECK(server.uploads().empty());
   server.put("out/mine", "of the user");
   const Ended refused(folder.run_job({"refused_save", "s3://data/out"}), 1);
   CHECK_THAT(refused.err, Contains("s3://data/out/: is not replaced, since it holds 'mine', which no save has made"));

@@ -9,6 +9,7 @@
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/base/out_of_memory.hpp"
+#include "host/data/file/object_store.hpp"
 #include "host/data/file/url_source.hpp"
 #include "host/mapreduce/files/file_list.hpp"
 #include "host/mapreduce/tasks/task_client.hpp"
@@ -24,9 +25,11 @@ class MapReduceState final : private TaskPlace {
  public:
   explicit MapReduceState(NodeContext& context)
       : client(context.node, *context.shared.exchange), streams(static_cast<TaskPlace&>(*this)), node_(context.node) {}
+  ~MapReduceState() override;
 
   TaskClient client;
   std::optional<BlockStore::Attempt> attempt;
+  std::optional<SaveFolder> open_save;
   ah_mr_streams streams;
   ah_mapreduce_api api = mapreduce_api(streams);
   double began = 0;
@@ -48,6 +51,13 @@ class MapReduceState final : private TaskPlace {
 
   Node& node_;
 };
+
+/// A run that ends during a save in an object storage leaves no uploads: this node may end before it receives the
+/// action's error. A folder on a disk stays, since another node may just give it its name.
+MapReduceState::~MapReduceState() {
+  if (!open_save || !is_object_url(open_save->target.string())) return;
+  if (node_.cluster().has_failed_everywhere()) abandon_save(*open_save);
+}
 
 BlockSink MapReduceState::output() {
   return [this](uint32_t bucket, RowBlock block) { return attempt->append(bucket, std::move(block)); };
@@ -184,6 +194,26 @@ int results_failed(lua_State* L) {
 /// has_failed() -> whether the action has ended with an error for all workers
 int has_failed(lua_State* L) { return push(L, !mapreduce_state(L).client.outcome().ok); }
 
+/// open_save(save): this node may write parts of the save
+int open_save(lua_State* L) {
+  mapreduce_state(L).open_save = mapreduce_files::save_at(L, 1, "open_save");
+  return 0;
+}
+
+/// close_save(): the save of open_save is complete
+int close_save(lua_State* L) {
+  mapreduce_state(L).open_save.reset();
+  return 0;
+}
+
+/// abandon_save(): removes the save of open_save, whose action has ended with an error for all workers
+int abandon_save(lua_State* L) {
+  MapReduceState& state = mapreduce_state(L);
+  if (state.open_save) actorhost::abandon_save(*state.open_save);
+  state.open_save.reset();
+  return 0;
+}
+
 int finished(lua_State* L) {
   MapReduceState& state = mapreduce_state(L);
   state.streams.begin();
@@ -314,8 +344,10 @@ int open_mapreduce(lua_State* L) {
       {"memory", guarded<memory>},
       {"begin_save", guarded<mapreduce_files::begin_save>},
       {"begin_checkpoint", guarded<mapreduce_files::begin_checkpoint>},
+      {"open_save", guarded<open_save>},
       {"commit_save", guarded<mapreduce_files::commit_save>},
-      {"abandon_save", guarded<mapreduce_files::abandon_save>},
+      {"close_save", guarded<close_save>},
+      {"abandon_save", guarded<abandon_save>},
       {"fail", guarded<fail>},
       {"pack", guarded<pack_row>},
       {"unpack", guarded<unpack_row>},

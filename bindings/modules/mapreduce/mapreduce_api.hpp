@@ -11,6 +11,7 @@
 #include "host/base/log.hpp"
 #include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
+#include "host/mapreduce/files/save_folder.hpp"
 #include "host/mapreduce/rows/flat_table.hpp"
 #include "host/mapreduce/rows/short_texts.hpp"
 #include "host/mapreduce/rows/stream.hpp"
@@ -149,7 +150,8 @@ ah_mr_source* row_file(ah_mr_streams* streams, const char* folder, const char* i
 int begin_save(lua_State* L);
 int begin_checkpoint(lua_State* L);
 int commit_save(lua_State* L);
-int abandon_save(lua_State* L);
+/// The save of a table of begin_save, an argument of `fn`.
+SaveFolder save_at(lua_State* L, int index, const char* fn);
 
 }  // namespace mapreduce_files
 

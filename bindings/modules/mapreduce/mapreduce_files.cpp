@@ -17,14 +17,13 @@
 
 namespace actorhost::mapreduce_files {
 
-namespace {
-
-/// The SaveFolder of the table made by begin_save.
-SaveFolder folder_at(lua_State* L, int index) {
-  check_table(L, index, "save", "commit_save");
+SaveFolder save_at(lua_State* L, int index, const char* fn) {
+  check_table(L, index, "save", fn);
   return {text_field(L, index, "target"),       text_field(L, index, "staging"),     text_field(L, index, "id"),
           boolean_field(L, index, "overwrite"), text_field(L, index, "fingerprint"), boolean_field(L, index, "resume")};
 }
+
+namespace {
 
 void push_folder(lua_State* L, const SaveFolder& folder) {
   lua_createtable(L, 0, 8);
@@ -298,7 +297,7 @@ int begin_checkpoint(lua_State* L) {
 
 /// commit_save(save, {{name, rows, bytes}, ...}) -> {files=, rows=, bytes=}; raises on failure
 int commit_save(lua_State* L) {
-  const SaveFolder folder = folder_at(L, 1);
+  const SaveFolder folder = save_at(L, 1, "commit_save");
   check_table(L, 2, "parts", "commit_save");
   std::vector<SavedPart> parts;
   each_item(L, 2, [&](int /*i*/) {
@@ -313,12 +312,6 @@ int commit_save(lua_State* L) {
   lua_createtable(L, 0, 3);
   set_figures(L, *figures);
   return 1;
-}
-
-/// abandon_save(save): removes a save whose action has ended with an error for all workers
-int abandon_save(lua_State* L) {
-  actorhost::abandon_save(folder_at(L, 1));
-  return 0;
 }
 
 }  // namespace actorhost::mapreduce_files

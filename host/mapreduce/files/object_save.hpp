@@ -13,7 +13,7 @@ namespace actorhost {
 Result<SaveFolder> begin_object_save(const std::string& url, bool overwrite, const std::string& id);
 /// `mark`: the content of _SUCCESS.
 Status commit_object_save(const SaveFolder& save, const std::vector<SavedPart>& parts, const std::string& mark);
-/// Aborts the uploads below the target.
+/// Aborts the uploads below the target, also those that an earlier save has left.
 void abandon_object_save(const SaveFolder& save);
 
 /// The name of a SavedPart for an upload.

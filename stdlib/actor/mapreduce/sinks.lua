@@ -88,12 +88,16 @@ function M.write(dataset, op, save, texts)
   parts.output, parts.save, parts.save_texts, parts.signature = "part", save, texts, { save, texts }
   local committed = parts:map_partition(commit(save))
   committed.shown = op
+  c.open_save(save)
   local ok, result = pcall(run.act, committed, op, { kind = "rows" }, run.read_all)
   dataset.last_run = committed.last_run
-  if ok then return result[1] end
+  if ok then
+    c.close_save()
+    return result[1]
+  end
   -- A node that was given up, or has lost the others, must not end the save: the others continue with the same folder.
   if c.has_failed() and not save.resume then
-    c.abandon_save(save)
+    c.abandon_save()
   elseif c.has_failed() then
     log.warn(("%s: the finished parts stay in %s; a run of the same pipeline with resume = true continues there"):format(op, save.staging))
   else

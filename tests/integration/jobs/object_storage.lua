@@ -118,6 +118,21 @@ function jobs.failing_save(url)
   mr.range(1, 1000):repartition(3):map(function(x) if x == 900 then error("no") end return x end):save(url)
 end
 
+-- Rank 0 writes all parts, and waits in the last part until the run ends. Rank 1 fails outside of the save.
+function jobs.stopped_save(url)
+  if actor.rank == 0 then
+    mr.range(1, 30, 1, 3):map(function(x)
+      if x == 21 then
+        print("two parts")
+        while true do actor.sleep(0.01) end
+      end
+      return x
+    end):save(url)
+  end
+  while not io.open("stop") do actor.sleep(0.01) end
+  error("stopped on request")
+end
+
 function jobs.refused_save(url)
   mr.range(1, 10):save(url, { overwrite = true })
 end
