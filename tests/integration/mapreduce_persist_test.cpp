@@ -1,5 +1,8 @@
 // Retained rows: persist, cache, unpersist and checkpoint; which rows are recomputed after the loss of a worker.
 
+#include <sys/inotify.h>
+#include <unistd.h>
+
 #include "tests/integration/jobs.hpp"
 #include "tests/test.hpp"
 
@@ -17,6 +20,32 @@ Finished run_noted(const JobFolder& folder, const std::string& job, const Words&
   folder.write("job.lua", "local mr, noted = require('actor').mapreduce, require('noted_rows').noted\n" + job);
   return folder.run(with(words, {"job.lua"}));
 }
+
+/// Counts how often programs open a folder, as a list of its files does. Not the files in it.
+class FolderOpens : private NonCopyable {
+ public:
+  explicit FolderOpens(const fs::path& folder) : events_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    REQUIRE(::inotify_add_watch(events_, folder.c_str(), IN_OPEN) >= 0);
+  }
+  ~FolderOpens() { ::close(events_); }
+
+  int count() const {
+    alignas(inotify_event) char buffer[4096];
+    int opens = 0;
+    for (ssize_t size = ::read(events_, buffer, sizeof buffer); size > 0;
+         size = ::read(events_, buffer, sizeof buffer)) {
+      for (const char* at = buffer; at < buffer + size;) {
+        const auto* event = reinterpret_cast<const inotify_event*>(at);
+        if (event->len == 0) ++opens;  // an event of a file in the folder has its name
+        at += sizeof(inotify_event) + event->len;
+      }
+    }
+    return opens;
+  }
+
+ private:
+  const int events_;
+};
 
 }  // namespace
 
@@ -134,6 +163,23 @@ TEST_CASE("a failed job continues its checkpoint, unless its pipeline has change
   const Ended resumed(run_noted(folder, job("1"), {"-n", "1"}));
   CHECK(line_after(resumed.out, "sum ") == "4501500");
   CHECK(made() == before + 31);
+}
+
+TEST_CASE("a resumed checkpoint lists the folder of its parts once, not for each part") {
+  const JobFolder folder;
+  const Words job = {"-n", "1", "jobs/mapreduce_persist.lua", "checkpoint_of_200_parts"};
+  folder.write("broken", "");
+  const Ended failed(folder.run(job), 1);
+  CHECK_THAT(failed.err, Contains("the disk is full"));
+  fs::remove(folder.path() / "broken");
+  const auto names = names_in(folder.path());
+  const auto hidden =
+      std::find_if(names.begin(), names.end(), [](const auto& name) { return name.starts_with(".ck.saving-"); });
+  REQUIRE(hidden != names.end());
+  const FolderOpens opens(folder.path() / *hidden);
+  const Ended resumed(folder.run(job));
+  CHECK(resumed.out == "20100\n");
+  CHECK(opens.count() <= 5);  // also to remove it
 }
 
 TEST_CASE("a damaged, truncated, missing or foreign checkpoint is an error with the file") {

@@ -109,16 +109,11 @@ typedef struct ah_mr_split {
   const ah_mr_csv* csv;
 } ah_mr_split;
 
-/* Target and format of a save, as in host/mapreduce/files/save_folder.hpp and file_sink.hpp. */
+/* The format of a save, as in host/mapreduce/tasks/file_sink.hpp. */
 typedef struct ah_mr_save {
-  const char* target;
-  const char* staging;
-  const char* id;
   const char* extension;    /* ".gz", ...; "" */
   const char* const* names; /* of CSV's columns */
   uint32_t names_count;
-  uint32_t overwrite;
-  uint32_t resume; /* 1: complete parts of an earlier run count */
   uint32_t format; /* a RowFormat; `rows` is read by row_file */
   char separator;
 } ah_mr_save;
@@ -189,7 +184,7 @@ typedef struct ah_mapreduce_api {
   int32_t (*draw)(const ah_mr_sampler* sampler, double task, double row);
   ah_mr_source* (*sample)(ah_mr_streams* streams, ah_mr_source* source, const ah_mr_sampler* sampler, double task);
 
-  /* A sink for one part (from 0) of a save; finish_part reports the saved part. */
+  /* A sink for one part (from 0) of the save of open_save; finish_part reports the saved part. */
   ah_mr_sink* (*part)(ah_mr_streams* streams, const ah_mr_save* save, uint32_t part);
   /* 1 if an earlier run has completed the part, which then takes no rows. */
   int32_t (*part_ready)(ah_mr_streams* streams, ah_mr_sink* part);

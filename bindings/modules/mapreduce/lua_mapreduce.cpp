@@ -30,6 +30,7 @@ class MapReduceState final : private TaskPlace {
   TaskClient client;
   std::optional<BlockStore::Attempt> attempt;
   std::optional<SaveFolder> open_save;
+  std::optional<EarlierParts> listed_parts;  // of open_save
   ah_mr_streams streams;
   ah_mapreduce_api api = mapreduce_api(streams);
   double began = 0;
@@ -40,6 +41,8 @@ class MapReduceState final : private TaskPlace {
     return client.needed(k, bucket);
   }
   TaskRoom room() override { return {client.service().budget(), client.service().spill(), output()}; }
+  const SaveFolder& save() override { return *open_save; }
+  const EarlierParts* earlier_parts() override;
   Status check() override { return node_.check(); }
   Log& log() override { return node_.log(); }
   Result<std::unique_ptr<RowSource>> results(std::optional<uint32_t> task) override { return client.results(task); }
@@ -50,6 +53,7 @@ class MapReduceState final : private TaskPlace {
   BlockSink output();
 
   Node& node_;
+  uint64_t epoch_ = 0;  // of the membership when listed_parts was filled
 };
 
 /// A run that ends during a save in an object storage leaves no uploads: this node may end before it receives the
@@ -57,6 +61,15 @@ class MapReduceState final : private TaskPlace {
 MapReduceState::~MapReduceState() {
   if (!open_save || !is_object_url(open_save->target.string())) return;
   if (node_.cluster().has_failed_everywhere()) abandon_save(*open_save);
+}
+
+/// Lists the parts again after each change of the membership: a failed process may have completed some.
+const EarlierParts* MapReduceState::earlier_parts() {
+  if (!open_save->resume) return nullptr;
+  const uint64_t epoch = node_.cluster().epoch();
+  if (!listed_parts || epoch != epoch_) listed_parts.emplace(*open_save);
+  epoch_ = epoch;
+  return &*listed_parts;
 }
 
 BlockSink MapReduceState::output() {
@@ -196,7 +209,9 @@ int has_failed(lua_State* L) { return push(L, !mapreduce_state(L).client.outcome
 
 /// open_save(save): this node may write parts of the save
 int open_save(lua_State* L) {
-  mapreduce_state(L).open_save = mapreduce_files::save_at(L, 1, "open_save");
+  MapReduceState& state = mapreduce_state(L);
+  state.open_save = mapreduce_files::save_at(L, 1, "open_save");
+  state.listed_parts.reset();
   return 0;
 }
 

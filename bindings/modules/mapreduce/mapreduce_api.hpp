@@ -11,10 +11,10 @@
 #include "host/base/log.hpp"
 #include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
-#include "host/mapreduce/files/save_folder.hpp"
 #include "host/mapreduce/rows/flat_table.hpp"
 #include "host/mapreduce/rows/short_texts.hpp"
 #include "host/mapreduce/rows/stream.hpp"
+#include "host/mapreduce/tasks/row_file.hpp"
 #include "host/mapreduce/tasks/task_sinks.hpp"
 
 struct lua_State;
@@ -44,6 +44,10 @@ class TaskPlace : public Interface {
   /// A sink that combines the values of each key into `rows`, which the task then reads.
   virtual Result<std::unique_ptr<TaskSink>> combine_here(Combine combine, std::unique_ptr<ScratchRows>& rows) = 0;
   virtual TaskRoom room() = 0;
+  /// The save in progress; a task writes a part of it.
+  virtual const SaveFolder& save() = 0;
+  /// With `resume`, attempts at its parts by an earlier run or a failed process; otherwise nullptr.
+  virtual const EarlierParts* earlier_parts() = 0;
   /// An error when the run is over or this node must stop.
   virtual Status check() = 0;
   virtual Log& log() = 0;

@@ -207,23 +207,23 @@ ah_mr_source* split(ah_mr_streams* streams, const ah_mr_split* split) {
 }
 
 ah_mr_sink* part(ah_mr_streams* streams, const ah_mr_save* save, uint32_t part) {
+  TaskPlace& place = streams->place();
   HttpOptions options_of_uploads;
-  options_of_uploads.check = [streams] { return streams->place().check(); };
+  options_of_uploads.check = [&place] { return place.check(); };
   const RemoteOptions scope(std::move(options_of_uploads));
-  const SaveFolder folder{save->target, save->staging, save->id, save->overwrite != 0, {}, save->resume != 0};
   const auto add = [streams](auto sink) {
     if (!sink) return streams->add(Result<std::unique_ptr<TaskSink>>(sink.error()));
     return streams->add(std::unique_ptr<TaskSink>(*std::move(sink)));
   };
   if (static_cast<RowFormat>(save->format) == RowFormat::rows) {
-    return add(RowFileSink::open(folder, part, &streams->place().room().budget));
+    return add(RowFileSink::open(place.save(), part, &place.room().budget, place.earlier_parts()));
   }
   FileOptions options;
   options.format = static_cast<RowFormat>(save->format);
   options.packing = packing_of_name(save->extension);
   options.separator = save->separator;
   options.names.assign(save->names, save->names + save->names_count);
-  return add(FileSink::open(folder, part, options));
+  return add(FileSink::open(place.save(), part, options));
 }
 
 int32_t part_ready(ah_mr_streams* /*streams*/, ah_mr_sink* part) {

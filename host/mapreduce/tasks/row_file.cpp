@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "host/base/fd.hpp"
+#include "host/base/number.hpp"
 #include "host/data/file/files.hpp"
 #include "host/mapreduce/rows/block_packing.hpp"
 #include "host/mapreduce/rows/key.hpp"
@@ -66,15 +67,12 @@ std::optional<SavedPart> complete_attempt(const fs::path& path, const std::strin
   return SavedPart{path.filename().string(), end.rows, file->size};
 }
 
-/// A complete attempt at the part in the hidden folder of the save.
-std::optional<SavedPart> find_attempt(const SaveFolder& save, uint32_t part) {
-  const std::string start = "." + part_name(part, {RowFormat::rows}) + "-";
-  std::error_code error;
-  for (fs::directory_iterator it(save.staging, error), end; !error && it != end; it.increment(error)) {
-    if (!it->path().filename().string().starts_with(start)) continue;
-    if (auto found = complete_attempt(it->path(), save.id, part)) return found;
-  }
-  return std::nullopt;
+/// The number of the part of an attempt's file: of ".part-00003-RANDOM".
+std::optional<uint32_t> part_of_attempt(std::string_view name) {
+  constexpr std::string_view kStart = ".part-";
+  if (!name.starts_with(kStart)) return std::nullopt;
+  name.remove_prefix(kStart.size());
+  return number_of<uint32_t>(name.substr(0, name.find('-')));
 }
 
 class RowFileSource final : public BlockSource {
@@ -151,14 +149,31 @@ class RowFileSource final : public BlockSource {
 
 // ---- writing ----
 
+EarlierParts::EarlierParts(const SaveFolder& save) : folder_(save.staging), id_(save.id) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
+    std::string name = it->path().filename();
+    if (const auto part = part_of_attempt(name)) names_.emplace(*part, std::move(name));
+  }
+}
+
+std::optional<SavedPart> EarlierParts::complete(uint32_t part) const {
+  const auto [first, last] = names_.equal_range(part);
+  for (auto at = first; at != last; ++at) {
+    if (auto found = complete_attempt(folder_ / at->second, id_, part)) return found;
+  }
+  return std::nullopt;
+}
+
 RowFileSink::RowFileSink(fs::path path, MemoryBudget* budget)
     : path_(std::move(path)),
       blocks_(1, kBlockBytes, budget, [this](uint32_t, const RowBlock& block) { return write(block); }) {}
 
-Result<std::unique_ptr<RowFileSink>> RowFileSink::open(const SaveFolder& save, uint32_t part, MemoryBudget* budget) {
+Result<std::unique_ptr<RowFileSink>> RowFileSink::open(const SaveFolder& save, uint32_t part, MemoryBudget* budget,
+                                                       const EarlierParts* earlier) {
   const std::string name = part_name(part, {RowFormat::rows});
   std::unique_ptr<RowFileSink> sink(new RowFileSink(attempt_path(save, name), budget));
-  if (const auto found = save.resume ? find_attempt(save, part) : std::nullopt) {
+  if (const auto found = earlier != nullptr ? earlier->complete(part) : std::nullopt) {
     sink->path_ = "/dev/null";
     sink->name_ = found->name;
     sink->rows_ = found->rows;

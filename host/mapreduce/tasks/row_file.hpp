@@ -12,7 +12,9 @@
 //           and the bytes before it
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "host/base/fd.hpp"
 #include "host/mapreduce/rows/bucket_blocks.hpp"
@@ -20,11 +22,25 @@
 
 namespace actorhost {
 
+/// The attempts at parts that the hidden folder of a save held at one moment. Scans the folder once for all parts.
+class EarlierParts {
+ public:
+  explicit EarlierParts(const SaveFolder& save);
+  /// A complete attempt at the part.
+  std::optional<SavedPart> complete(uint32_t part) const;
+
+ private:
+  std::filesystem::path folder_;
+  std::string id_;                                        // of the save
+  std::unordered_multimap<uint32_t, std::string> names_;  // of the files, by part
+};
+
 class RowFileSink final : public PartSink {
  public:
-  /// As FileSink::open. Buffers are counted in `budget`. With `save.resume`, a complete attempt in the hidden folder is
-  /// the part: then the sink is `ready`.
-  static Result<std::unique_ptr<RowFileSink>> open(const SaveFolder& save, uint32_t part, MemoryBudget* budget);
+  /// As FileSink::open. Buffers are counted in `budget`. A complete attempt of `earlier` is the part: then the sink is
+  /// `ready`.
+  static Result<std::unique_ptr<RowFileSink>> open(const SaveFolder& save, uint32_t part, MemoryBudget* budget,
+                                                   const EarlierParts* earlier = nullptr);
   ~RowFileSink() override;
 
   Status put(const RowValue& first, const RowValue* second) override;

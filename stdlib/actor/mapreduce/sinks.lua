@@ -23,13 +23,13 @@ local extensions = { none = "", gz = ".gz", zst = ".zst", xz = ".xz", bz2 = ".bz
 -- Writes the rows of a stage into a part, unless an earlier run has finished the part. The stage outputs one pair: the
 -- part's name, and its number of rows and bytes.
 function outputs.part(stage, state)
-  local save, texts = stage.output.dataset.save, stage.output.dataset.save_texts
+  local texts = stage.output.dataset.save_texts
   local put_row, bind = compile.writer()
   local put_figures, open_figures = outputs.rows()
   local made, names = ffi.new("ah_mr_part"), ffi.new("const char*[?]", #texts.names, texts.names)
   local spec = ffi.new("ah_mr_save", {
-    target = save.target, staging = save.staging, id = save.id, extension = texts.extension, names = names, names_count = #texts.names,
-    overwrite = save.overwrite and 1 or 0, resume = save.resume and 1 or 0, format = formats[texts.format], separator = texts.separator:byte(),
+    extension = texts.extension, names = names, names_count = #texts.names, format = formats[texts.format],
+    separator = texts.separator:byte(),
   })
   stage.output.anchor = names -- keeps it alive, since `spec` points to it
   local part
@@ -85,7 +85,7 @@ end
 ---@return {files: integer, rows: integer, bytes: integer}
 function M.write(dataset, op, save, texts)
   local parts = datasets.gathered(dataset, op)
-  parts.output, parts.save, parts.save_texts, parts.signature = "part", save, texts, { save, texts }
+  parts.output, parts.save_texts, parts.signature = "part", texts, { save, texts }
   local committed = parts:map_partition(commit(save))
   committed.shown = op
   c.open_save(save)

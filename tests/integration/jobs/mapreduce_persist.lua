@@ -100,6 +100,15 @@ function jobs.iterated(keep)
   expect.same(made(), keep == "none" and 90 or 30)
 end
 
+-- The last part fails while there is a file "broken".
+function jobs.checkpoint_of_200_parts()
+  local rows = mr.range(1, 200, 1, 200):map(function(x)
+    if x == 200 and io.open("broken") then error("the disk is full") end
+    return x
+  end):checkpoint("ck", { resume = true })
+  print(rows:sum())
+end
+
 function jobs.rows_persisted_on_disk_are_written_at_once()
   local function print_spilled(what, rows)
     rows:count()

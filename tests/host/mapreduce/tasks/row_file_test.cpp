@@ -212,15 +212,19 @@ TEST_CASE("the same pipeline continues an unfinished checkpoint with its complet
   CHECK(again.continues);
   CHECK(again.save.id == "one");
   CHECK(again.save.staging == first.save.staging);
-  auto ready = required(RowFileSink::open(again.save, 0, nullptr));
+  const EarlierParts earlier(again.save);
+  const SavedPart late = write_row_part(first.save, 4, rows);  // completed later
+  auto ready = required(RowFileSink::open(again.save, 0, nullptr, &earlier));
   REQUIRE((*ready)->ready());
   REQUIRE((*ready)->finish());
   CHECK((*ready)->saved().name == part.name);
   CHECK((*ready)->saved().rows == 2);
   CHECK((*ready)->saved().bytes == part.bytes);
-  for (uint32_t other = 1; other < 4; ++other) {
-    CHECK_FALSE((*required(RowFileSink::open(again.save, other, nullptr)))->ready());
+  for (uint32_t other = 1; other < 5; ++other) {
+    CHECK_FALSE((*required(RowFileSink::open(again.save, other, nullptr, &earlier)))->ready());
   }
+  const EarlierParts now(again.save);
+  CHECK((*required(RowFileSink::open(again.save, 4, nullptr, &now)))->saved().name == late.name);
 
   const CheckpointStart changed = begin("three", "other parts");
   CHECK_FALSE(changed.continues);
