@@ -225,9 +225,13 @@ std::vector<Finished> run_together(size_t count, const std::function<Finished(si
 }
 
 bool wait_until(const std::function<bool()>& reached, double seconds) {
-  for (const double deadline = now() + seconds * patience(); !reached();) {
+  constexpr double kLeastPause = 0.002;  // files send no notifications
+  const double deadline = now() + seconds * patience();
+  for (double began = now(); !reached(); began = now()) {
     if (now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // files send no notifications
+    // A slow check, which may start a program, gets a third of the time.
+    const double pause = std::max(kLeastPause, 2 * (now() - began));
+    std::this_thread::sleep_for(std::chrono::duration<double>(pause));
   }
   return true;
 }
