@@ -80,12 +80,10 @@ end
 ---For the host: replaces what would differ between two rehearsals. The clocks of this Lua state show the virtual time,
 ---`pairs` has a fixed order, and each other source of different results is warned of once.
 function M.make_repeatable()
+  _G.pairs = in_key_order(pairs)
   -- Each host compiles the same loops again. With LuaJIT's limits of 56 and 10 this takes most of the time of a short
   -- job: LuaJIT changes the protection of its code pages for each trace.
-  jit.opt.start("hotloop=10000", "hotexit=2000")
-  _G.pairs = in_key_order(pairs)
-  -- Each of the many Lua states of a rehearsal would compile the same loops: only a long loop is worth the time.
-  jit.opt.start("hotloop=1000")
+  jit.opt.start("hotloop=1000", "hotexit=2000")
   local actor, log, ffi = require("actor"), require("actor.log"), require("ffi")
   local time, date, execute, popen, cdef = os.time, os.date, os.execute, io.popen, ffi.cdef
   local warned = {}
