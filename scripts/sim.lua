@@ -6,6 +6,8 @@ local merge = require("actor.merge")
 local specs = require("actor.policy.spec")
 local command = require("actor.c.command")
 local flags = require("actor.flags")
+local gossip = require("actor.sim.gossip")
+local graph = require("actor.graph")
 local sim = require("actor.sim")
 local grid = require("actor.sim.grid")
 local files = require("actor.c.files")
@@ -49,6 +51,8 @@ local known = {
   { name = "log", value = "x|y|xy", help = "logarithmic axes of the plot" },
   { name = "confidence", value = "P", kind = "number", default = 0.95, help = "of the intervals" },
   { name = "train", value = "MODEL", help = "also train a model (loss, accuracy): linear, factorisation or mnist, or 'linear rate=0.01 merge=drop:4'" },
+  { name = "graphs", value = "GRAPH,...", many = true, help = "instead of barrier rules, decentralised training of --train (linear): ring, exponential, one_peer, pairs, base:K, regular:D, complete; takes --nodes (25), --rounds and --seed" },
+  { name = "rounds", value = "N", kind = "integer", help = "of --graphs (200)" },
   { name = "replay", value = "FILE", help = "the work and network times of a run recorded with --record; compares with the measured steps" },
   { name = "paper", value = "DIR", help = "every experiment of the literature, as DIR/index.html" },
   { name = "list", help = "the rules and merge policies, one line each" },
@@ -275,6 +279,40 @@ local function wrong_paper(values, given, rules)
   return grid.wrong_seeds(values)
 end
 
+-- The flags that --graphs takes.
+local of_graphs = { graphs = true, nodes = true, rounds = true, seed = true, train = true }
+
+local function run_graphs(values, given)
+  for _, name in ipairs(given) do
+    if not of_graphs[name] then return usage_error("--graphs does not take --%s (it takes --nodes, --rounds, --seed and --train)", name) end
+  end
+  local make, plan = sim.train.from(values.train or "linear")
+  if not make then return usage_error("--train %s: %s", values.train, plan) end
+  if plan.merge or plan.attack or plan.points then
+    return usage_error("--train with --graphs takes no merge=, attack= or points=")
+  end
+  local lines = {}
+  for _, text_of in ipairs(values.graphs) do
+    for spec in text_of:gmatch("[^,]+") do
+      local fine, made = pcall(graph.of, spec, "--graphs")
+      if not fine then return usage_error("%s", (tostring(made):gsub("^[^:]+:%d+: ", ""))) end
+      local rounds = values.rounds or 200
+      local result = gossip.run {
+        graph = made, nodes = values.nodes or 25, rounds = rounds, seed = values.seed, rate = plan.rate, model = make(),
+      }
+      local last = #result.loss
+      lines[#lines + 1] = {
+        made.name, tostring(result.partners), tostring(made.period and made.period(values.nodes or 25) or "-"),
+        ("%.3g"):format(result.distance[math.ceil(rounds / 10)]), ("%.3g"):format(result.distance[rounds]),
+        ("%.4g"):format(result.loss[last]), result.accuracy and ("%.4g"):format(result.accuracy[last]) or "",
+      }
+    end
+  end
+  print(text.columns({ "graph", ">partners", ">period", ">distance early", ">distance", ">loss", ">accuracy" }, lines))
+  print("distance: of the nodes' models from their mean, after a tenth of the rounds and at the end; loss of the mean model")
+  return 0
+end
+
 local function main()
   local more = ("\nColumns of the output (with --repeat means, and ± their interval of --confidence):\n%s\n\n"
     .. "Columns of --csv and --json, a row for each rule and repeat:\n%s"):format(described(columns),
@@ -289,6 +327,8 @@ local function main()
     return 0
   end
   if values.list then return list() end
+  if values.graphs then return run_graphs(values, given) end
+  if values.rounds then return usage_error("--rounds belongs to --graphs") end
   local jobs = jobs_of(values.jobs)
   if not jobs then return usage_error("--jobs wants a number of processes from 1 to 1024, or auto, got '%s'", values.jobs) end
   if values.paper then

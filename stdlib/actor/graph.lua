@@ -409,22 +409,26 @@ function M.period(graph, n, most) return graph.period and math.min(graph.period(
 ---@param rounds? integer default 64
 ---@return boolean
 function M.is_connected(graph, n, rounds)
-  local group = {}
-  for i = 0, n - 1 do group[i] = i end
-  local function root(i)
-    while group[i] ~= i do i = group[i] end
-    return i
-  end
-  local groups = n
+  local near = {}
+  for i = 0, n - 1 do near[i] = {} end
   for round = 0, M.period(graph, n, rounds or 64) - 1 do
-    for i, row in pairs(M.shares(graph, round, n)) do
-      for j, share in pairs(row) do
-        local a, b = root(i), root(j)
-        if share > 0 and a ~= b then group[a], groups = b, groups - 1 end
+    local rows = M.shares(graph, round, n)
+    for i = 0, n - 1 do
+      for j, share in pairs(rows[i]) do
+        if share > 0 then near[i][j], near[j][i] = true, true end
       end
     end
   end
-  return groups == 1
+  local reached, count, waiting = { [0] = true }, 1, { 0 }
+  while #waiting > 0 do
+    for j in pairs(near[table.remove(waiting)]) do
+      if not reached[j] then
+        reached[j], count = true, count + 1
+        waiting[#waiting + 1] = j
+      end
+    end
+  end
+  return count == n
 end
 
 ---Applies rounds of a graph to one number for each worker, as averaging does with models, and returns the consensus

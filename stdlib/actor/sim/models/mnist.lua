@@ -20,6 +20,12 @@ return function(options)
   local model = nn.sequential { net }
   local positions = {}
 
+  -- The net computes with these parameters, which may be those of another node's copy of the model.
+  local function use(params)
+    if rawequal(params, net.params) then return end
+    for name, value in pairs(params) do net.params[name]:copy_(value) end
+  end
+
   return {
     init = function(_, setup)
       nodes = setup.nodes
@@ -29,7 +35,8 @@ return function(options)
       net.params.bias:zero_()
       return net.params
     end,
-    gradient = function(_, id, _, rng)
+    gradient = function(params, id, _, rng)
+      use(params)
       local n = set.train.n
       local held = math.max(1, math.floor(n / nodes))
       for i = 1, batch do positions[i] = (id % nodes + rng:below(held) * nodes) % n + 1 end
@@ -40,8 +47,14 @@ return function(options)
       params.weight:axpy_(-scale, update.weight)
       params.bias:axpy_(-scale, update.bias)
     end,
-    loss = function() return (nn.cross_entropy(net:forward(test_images), test_classes)) end,
-    accuracy = function() return model:accuracy(test_images, test_classes) end,
+    loss = function(params)
+      use(params)
+      return (nn.cross_entropy(net:forward(test_images), test_classes))
+    end,
+    accuracy = function(params)
+      use(params)
+      return model:accuracy(test_images, test_classes)
+    end,
     rate = function(updates, count) return 1 / count / math.sqrt(1 + updates / (20 * count)) end,
   }
 end

@@ -9,19 +9,19 @@ using Values = FilterSpec::Values;
 namespace {
 
 template <typename T>
-constexpr Dtype type_of = sizeof(T) == 4 ? Dtype::f32 : Dtype::f64;
+constexpr Dtype element_type = sizeof(T) == 4 ? Dtype::f32 : Dtype::f64;
 
 template <typename T>
 std::vector<T> sent(Filter& filter, const std::vector<T>& values, T* residual = nullptr) {
-  const Blob bytes = filter.encode(type_of<T>, values.size(), values.data(), residual);
+  const Blob bytes = filter.encode(element_type<T>, values.size(), values.data(), residual);
   std::vector<T> out(values.size(), 42);
-  const Status status = decode_filtered(bytes.view(), type_of<T>, out.size(), out.data());
+  const Status status = decode_filtered(bytes.view(), element_type<T>, out.size(), out.data());
   if (!status.ok()) FAIL(status.error().message);
   return out;
 }
 
 template <typename T>
-std::vector<T> normals(Rng& rng, size_t n) {
+std::vector<T> random_values(Rng& rng, size_t n) {
   std::vector<T> out(n);
   for (T& x : out) x = static_cast<T>(rng.normal());
   return out;
@@ -35,7 +35,7 @@ TEMPLATE_TEST_CASE("signs arrive with the mean magnitude", "", float, double) {
   CHECK(sent<TestType>(filter, {}).empty());
   Rng rng(1);
   for (const size_t n : {1, 7, 8, 9, 1000}) {
-    const auto values = normals<TestType>(rng, n);
+    const auto values = random_values<TestType>(rng, n);
     double sum = 0;
     for (const TestType x : values) sum += std::abs(double{x});
     std::vector<TestType> residual(n, 0);
@@ -46,23 +46,25 @@ TEMPLATE_TEST_CASE("signs arrive with the mean magnitude", "", float, double) {
       CHECK(residual[i] == values[i] - found[i]);
     }
   }
-  const Blob bytes = filter.encode(type_of<TestType>, 1000, std::vector<TestType>(1000, 1).data());
+  const Blob bytes = filter.encode(element_type<TestType>, 1000, std::vector<TestType>(1000, 1).data());
   CHECK(bytes.size() < 150);
 }
 
 TEMPLATE_TEST_CASE("signs with error feedback follow the sum", "", float, double) {
   Rng rng(2);
   Filter filter(FilterSpec{.values = Values::sign});
-  const auto drift = normals<TestType>(rng, 300);
+  const auto drift = random_values<TestType>(rng, 300);
   std::vector<TestType> residual(drift.size(), 0);
   std::vector<double> difference(drift.size(), 0);
+  double early = 0;
   double most = 0;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 6000; ++round) {
+    if (round == 3000) early = most;
     const auto found = sent(filter, drift, residual.data());
     for (size_t i = 0; i < drift.size(); ++i) difference[i] += double{found[i]} - double{drift[i]};
     for (const double x : difference) most = std::max(most, std::abs(x));
   }
-  CHECK(most < 40);  // bounded: without feedback it grows to thousands
+  CHECK(most < 1.2 * early);  // bounded: without feedback the difference grows in each round
 }
 
 TEST_CASE("a piece with an infinite element or NaN is sent whole") {
