@@ -29,7 +29,7 @@ end
 
 local function bytes_of(t) return t.size * (t.dtype == "float64" and 8 or 4) end
 
-function PowerSgd:reduced(t)
+local function reduced(self, t)
   self.sent = self.sent + bytes_of(t)
   return require("actor.collective").allreduce(t)
 end
@@ -52,7 +52,7 @@ function PowerSgd:mean(t, key)
   local rows = t.ndim > 1 and t.shape[1] or 1
   local columns = rows > 0 and t.size / rows or 0
   local rank = math.min(self.rank, rows, columns)
-  if t.ndim < 2 or rank * (rows + columns) >= rows * columns then return self:reduced(t):mul_(1 / size) end
+  if t.ndim < 2 or rank * (rows + columns) >= rows * columns then return reduced(self, t):mul_(1 / size) end
   local state = self.states[key]
   if not state or state.error.shape[1] ~= rows or state.error.shape[2] ~= columns or state.error.dtype ~= t.dtype then
     state = {
@@ -62,9 +62,9 @@ function PowerSgd:mean(t, key)
     self.states[key] = state
   end
   local matrix = t:reshape(rows, columns) + state.error
-  local left = self:reduced(matrix:matmul(state.right))
+  local left = reduced(self, matrix:matmul(state.right))
   orthogonalise(left)
-  state.right = self:reduced(matrix:transpose():matmul(left)):mul_(1 / size)
+  state.right = reduced(self, matrix:transpose():matmul(left)):mul_(1 / size)
   local mean = left:matmul(state.right:transpose())
   state.error = matrix - mean
   return mean:reshape(unpack(t.shape))

@@ -83,9 +83,9 @@ TEST_CASE("filters that param.run cannot use end the job with a remedy") {
     const Ended run(folder.run({"-n", "1", "job.lua"}), 1);
     CHECK(run.err.find(message) != std::string::npos);
   };
-  refused("filter = { push = 'topk:0.1' }", "filter.push: topk sends parts of updates, but without pull=");
+  refused("filter = { push = 'topk:0.1' }", "filter.push: topk and randk send parts of updates, but without pull=");
   refused("filter = { pull = 'topk:0.1' }",
-          "filter.pull: with topk all elements of a value but the largest would be 0");
+          "filter.pull: with topk or randk all elements of a value but the sent would be 0");
   refused("filter = { push = 'fp17' }", "'fp17' is no filter");
   refused("filter = { both = 'fp16' }", "unknown option 'both' to param.run, filter");
   refused("filter = 'fp16'", "bad argument 'filter' to param.run: expected table, got string");
