@@ -1,12 +1,12 @@
--- Simulated seconds until a linear model reaches a loss, with nodes of very different speeds: asynchronous SGD, Ringmaster
--- ASGD, Rennala SGD, delay-adaptive steps and synchronous SGD, each with the best of several rates and parameters. Run
--- it with
+-- Simulated seconds until a linear model reaches a loss, with nodes of very different speeds: asynchronous SGD,
+-- Ringmaster ASGD, Rennala SGD, delay-adaptive steps and synchronous SGD, each with the best of several rates and
+-- parameters. Run it with
 --     actorhost tests/bench/async_rules.lua [--nodes 100] [--loss 0.06] [--time 2000]
 local actor = require "actor"
 local train = actor.sim.train
 
 local opt = actor.options { nodes = 100, loss = 0.06, time = { 2000, above = 0 }, speed = "pareto(1,1)", seeds = 3 }
-local rates = { 0.003, 0.01, 0.03, 0.1, 0.3 }
+local rates = { 0.002, 0.004, 0.008, 0.016, 0.03, 0.06, 0.12, 0.25 }
 local n = opt.nodes
 local methods = {
   { "asp", "asp", { "all" } },

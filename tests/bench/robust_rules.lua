@@ -1,5 +1,5 @@
--- Robust merge rules, attacks and barrier rules in one table: the accuracy of softmax regression on MNIST after simulated
--- training with 10 nodes, 2 of them attackers. Run it with
+-- Robust merge rules, attacks and barrier rules in one table: the accuracy of softmax regression on MNIST after
+-- simulated training with 10 nodes, 2 of them attackers. Run it with
 --     actorhost tests/bench/robust_rules.lua [--time 60] [--barriers bsp,ssp:4,asp]
 local actor = require "actor"
 local train = actor.sim.train

@@ -68,11 +68,8 @@ local function check(net, expected)
   end
 end
 
--- The rounds of several methods have the values of the loop.
--- case: rounds param {fedavg,prox,diloco,fragments,mixed,weighted} at: rehearsal:{1,2,5}
--- case: rounds param {fedavg,diloco} at: {threads,isolate,hosts}
--- case: rounds peer {fedavg,prox,fragments,weighted} at: rehearsal:{1,3,4}
-function jobs.rounds(engine, method)
+-- Makes rounds of a method, and compares the values.
+local function check_rounds(engine, method)
   local settings = ({
     fedavg = { steps = 4 },
     prox = { steps = 4, prox = 0.5 },
@@ -91,7 +88,21 @@ function jobs.rounds(engine, method)
     weight = settings.weights and function(ctx) return settings.weights[ctx.rank + 1] end or nil,
     barrier = "bsp", stop = function(ctx) return ctx.step >= rounds end,
   }
+  if actor.role ~= "worker" then return end -- a server, which goes on to the next run
   check(net, reference(size, rounds, settings))
+  actor.collective.barrier()
+  if actor.rank == 0 then -- for the next method
+    for _, name in ipairs(names) do actor[engine].set(name, nil) end
+  end
+  actor.collective.barrier()
+end
+
+-- The rounds of several methods have the values of the loop.
+-- case: rounds param fedavg,prox,diloco,fragments,mixed,weighted at: rehearsal:{1,2,5}
+-- case: rounds param fedavg,diloco at: {threads,isolate,hosts}
+-- case: rounds peer fedavg,prox,fragments,weighted at: rehearsal:{1,3,4}
+function jobs.rounds(engine, methods)
+  for method in methods:gmatch("[^,]+") do check_rounds(engine, method) end
 end
 
 -- adjust changes the gradients of each local step.
