@@ -3,6 +3,7 @@
 // Made for error feedback. Pure functions. Source: Karimireddy et al., Error feedback fixes SignSGD, ICML 2019 (a scale
 // for each tensor; here for each piece).
 
+#include "host/base/dtype.hpp"
 #include "host/base/result.hpp"
 #include "host/engine/filter/bytes.hpp"
 
