@@ -141,6 +141,30 @@ function jobs.own_update(how)
   expect.same(param.get("b")[1], 0)
 end
 
+-- A rule reads and replaces tensors of several chunks, and reads the stored value.
+-- case: large flags: --barrier {bsp,asp} at: rehearsal:2
+function jobs.large()
+  local size = 600000
+  local summary = run {
+    init = function() return { w = tensor.zeros(size) } end,
+    schedule_local = function() return { "w" } end,
+    push = function(ctx)
+      mine = mine + 1
+      return { { "w", tensor.full({ size }, 2 + ctx.id) } }
+    end,
+    merge = function(view, push)
+      local w = push.update.w
+      assert(w.size == size and w:min() == 2 + push.worker and w:max() == 2 + push.worker)
+      assert(view:value("w")[size] == size * view.version)
+      if #view.held < 2 then return "hold" end
+      return view:update(view:with(push), { w = tensor.arange(1, size + 1) })
+    end,
+    stop = function(ctx) return ctx.updates >= 9 end,
+  }
+  local w = param.get "w"
+  for _, i in ipairs { 1, size / 2, size } do expect.same(w[i], i * summary.updates / 3) end
+end
+
 -- Without pull a push is the new value, and a weight mixes it with the old value.
 -- case: mixed {fedasync:0.5:0} flags: --servers {1,3} --barrier {bsp,asp} at: rehearsal:2
 function jobs.mixed(rule)
