@@ -6,7 +6,7 @@ local param, tensor = actor.param, actor.tensor
 local opt = actor.options { updates = 20000, size = 100 }
 
 local rules = {
-  { "all", "all" }, { "1", function() return 1 end }, { "drop", "drop:100" }, { "scale", "scale" }, { "buffer", "buffer:2" },
+  { "all", "all" }, { "1", function() return 1 end }, { "drop", "drop:1000000" }, { "scale", "scale" }, { "buffer", "buffer:2" },
   { "fedbuff", "fedbuff:4" },
 }
 local update, least = tensor.ones(opt.size), {}
