@@ -130,8 +130,8 @@ function Worker:push(ctx, entries)
   if type(weight) == "function" then weight = weight(ctx) end
   if self.is_peer then weight = weight / ctx.size end -- the peers add the differences of all workers
   local params, updates = self.options.net.params, {}
+  for _, name in ipairs(fine and {} or self.names) do params[name]:copy_(self.start[name]) end
   for i, name in ipairs(self:fragment(ctx.step)) do
-    if not fine then params[name]:copy_(self.start[name]) end
     updates[i] = { name, (self.start[name] - params[name]):mul_(weight) }
   end
   return updates

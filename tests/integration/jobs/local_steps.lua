@@ -152,6 +152,24 @@ function jobs.not_finite()
   check(net, { 1, 2, 3 })
 end
 
+-- A loss of NaN restores all parameters, also those of fragments that later rounds send.
+-- case: restored flags: --barrier bsp at: rehearsal:2
+function jobs.restored()
+  local net, calls = model(), 0
+  function net:loss()
+    calls = calls + 1
+    for _, name in ipairs(names) do self.grads[name]:zero_() end
+    if calls > 1 then return 0 end
+    self.params.b:fill_(0 / 0)
+    return 0 / 0
+  end
+  actor.param.local_steps {
+    net = net, steps = 3, fragments = 3, inner = optim.sgd { lr = 0.1 }, batch = function() return 1 end,
+    on_nan = "skip", stop = function(ctx) return ctx.step >= 4 end,
+  }
+  check(net, { 1, 2, 3 })
+end
+
 -- Wrong options are errors at the call.
 -- case: wrong at: rehearsal:1
 function jobs.wrong()
