@@ -2,12 +2,12 @@
 --- `sim --train "mnist attack=KIND"`. The workers 0 to WORKERS - 1 are attackers (default: one). The server changes
 --- their pushes when they arrive, except for `label`:
 ---
---- * sign: the negated update, multiplied by FACTOR (1);
---- * noise: the update plus normal noise, whose deviation in each element is FACTOR (0.2) times the norm of the update
----   (random disturbance: Yang, Li, BASGD, 2021);
+--- * sign: the negated update, multiplied by FACTOR (1).
+--- * noise: the update plus normal noise in each element. The deviation is FACTOR (0.2) times the norm of the update
+---   (random disturbance: Yang, Li, BASGD, 2021).
 --- * lie: the mean minus FACTOR (1.5) deviations, for each element, of the newest pushes of all honest workers (Baruch,
 ---   Baruch, Goldberg, A little is enough, NeurIPS 2019). The paper's attack is synchronous; the newest pushes are our
----   form for other barriers. Before two honest workers have pushed, the push is dropped;
+---   form for other barriers. Before two honest workers have pushed, the push is dropped.
 --- * label: the attackers train with the labels K + 1 - label of K classes, in nn.cross_entropy.
 local check = require("actor.check")
 local losses = require("actor.nn.losses")

@@ -109,7 +109,7 @@ class ParamController : private NonCopyable {
   /// The numbered tasks that were merged or dropped since the last call, in that order.
   std::vector<TaskOutcome> take_outcomes() { return merger_.take_outcomes(); }
 
-  /// The steps that have begun and whose pushes have not arrived, by worker.
+  /// The steps in progress, by worker: their pushes have not arrived.
   std::vector<PendingStep> pending() const;
 
   const Progress& progress() const noexcept { return progress_; }

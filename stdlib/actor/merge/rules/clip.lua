@@ -1,4 +1,4 @@
---- Scales a push that is longer than `radius` down to that norm, and drops a push that is not finite. Definition: a
+--- Scales a push with a norm above `radius` down to this norm. Drops a push with an infinite norm or NaN. Definition: a
 --- reproduction of the paper by others, with a constant radius and learning rate.
 local rules = require("actor.merge.rule")
 
