@@ -217,9 +217,9 @@ end
 local Run = {}
 Run.__index = Run
 
-local most_line = 2 ^ 20  -- bytes; a longer line is shown in parts
-local other_failures = 5  -- seconds to wait for further failures after the first
-local kill_seconds = 2    -- seconds for the hosts to kill the job
+local most_line = 2 ^ 20   -- bytes; a longer line is shown in parts
+local other_failures = 10  -- seconds to wait for further failures after the first
+local kill_seconds = 2     -- seconds for the hosts to kill the job
 
 -- Shows the complete lines of a host's output.
 local function show_lines(host, stream, more, all)
