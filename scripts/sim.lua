@@ -50,7 +50,7 @@ local known = {
   { name = "plot", value = table.concat(util.sorted_keys(sim.figures.kinds), "|"), help = "of --svg and --png (mean for sweeps, else cdf)" },
   { name = "log", value = "x|y|xy", help = "logarithmic axes of the plot" },
   { name = "confidence", value = "P", kind = "number", default = 0.95, help = "of the intervals" },
-  { name = "train", value = "MODEL", help = "also train a model (loss, accuracy): linear, factorisation or mnist, or 'linear rate=0.01 merge=drop:4'" },
+  { name = "train", value = "MODEL", help = "also train a model (loss, accuracy): linear, factorisation, mnist or model.lua, or 'linear rate=0.01 merge=drop:4'" },
   { name = "graphs", value = "GRAPH,...", many = true, help = "instead of barrier rules, decentralised training of --train (linear): ring, exponential, one_peer, pairs, base:K, regular:D, complete; takes --nodes (25), --rounds and --seed" },
   { name = "rounds", value = "N", kind = "integer", help = "of --graphs (200)" },
   { name = "replay", value = "FILE", help = "the work and network times of a run recorded with --record; compares with the measured steps" },

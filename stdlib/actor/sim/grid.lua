@@ -290,7 +290,7 @@ function M.sweep(values, barriers)
   return { tasks = tasks, names = names, values = vary[1] and vary[1][2] or {} }
 end
 
----Lists the files that determine the rows: of rules and their modules, a trace.
+---Lists the files that determine the rows: of rules and their modules, a trace, a model.
 ---@param values table<string, any>
 ---@param barriers string[]
 ---@return string[]
@@ -305,6 +305,7 @@ function M.files(values, barriers)
   end
   out[#out + 1] = values.replay and (values.replay:match("^(.*)#%d+$") or values.replay)
   for path in tostring(values.work or ""):gmatch("trace%((.-)%)") do out[#out + 1] = path end
+  out[#out + 1] = (values.train or ""):match("^%s*(%S+%.lua)%f[%s%z]")
   return out
 end
 

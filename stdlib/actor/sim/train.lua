@@ -243,7 +243,7 @@ function M.run(options, model, plan)
   check_plan(plan or {})
   check.options(model, model_kinds, "sim.train.run")
   local result = sim.run(util.merged(options, { trace = true }))
-  local setup = { nodes = options.nodes or 100, seed = options.seed or 0, time = result.ended }
+  local setup = { nodes = result.nodes, seed = options.seed or 0, time = result.ended }
   local rule = barrier.from(options.barrier, { resample = options.resample, load = options.load })
   result.training, result.params = M.replay(result.trace, model, setup,
     util.merged(plan or {}, { bsp = rule.staleness == 0 }))
@@ -313,24 +313,43 @@ local function plan_of(values)
   return plan
 end
 
-local function from_name(words)
-  local name = words[1] or ""
-  local known = table.concat(names, ", ")
-  if not known:find("%f[%a]" .. name:gsub("%W", "%%%0") .. "%f[%A]") then
-    return nil, ("there is no model '%s' (give %s)%s"):format(name, known, spelling.suggestion(name, names))
+-- The function of a model file, which makes a model from options; nil and a message if the file has none.
+local function maker_in(path)
+  local source, why = util.read(path)
+  if not source then return nil, why end
+  local chunk, wrong = load(source, "@" .. path, "t")
+  if not chunk then return nil, wrong end
+  local fine, make = pcall(chunk)
+  if not fine then return nil, tostring(make) end
+  if type(make) ~= "function" then
+    return nil, ("%s returns %s; a model file returns a function that makes an actor.sim.Model"):format(path, type(make))
   end
-  local values, wrong = named_values(words)
-  if not values then return nil, wrong end
-  local plan
-  plan, wrong = plan_of(values)
-  if not plan then return nil, wrong end
-  local fine, message = pcall(M.models[name], values) -- checks the options, and loads nothing
-  if not fine then return nil, (tostring(message):gsub("^[^:]+:%d+: ", "")) end
-  return function() return M.models[name](values) end, plan
+  return make
 end
 
----Parses a training text: a model's name, the model's options and the fields of a plan. Returns nil and a message for
----an invalid text.
+local function from_name(words)
+  local name = words[1] or ""
+  local known, make, wrong = table.concat(names, ", "), nil, nil
+  if name:find("%.lua$") then
+    make, wrong = maker_in(name)
+    if not make then return nil, wrong end
+  elseif known:find("%f[%a]" .. name:gsub("%W", "%%%0") .. "%f[%A]") then
+    make = M.models[name]
+  else
+    return nil, ("there is no model '%s' (give %s, or model.lua)%s"):format(name, known, spelling.suggestion(name, names))
+  end
+  local values, plan
+  values, wrong = named_values(words)
+  if not values then return nil, wrong end
+  plan, wrong = plan_of(values)
+  if not plan then return nil, wrong end
+  local fine, message = pcall(make, values) -- checks the options, and loads nothing
+  if not fine then return nil, (tostring(message):gsub("^[^:]+:%d+: ", "")) end
+  return function() return make(values) end, plan
+end
+
+---Parses a training text: a model's name or file, the model's options and the fields of a plan. Returns nil and a
+---message for an invalid text.
 ---@param text string
 ---@return (fun(): actor.sim.Model)? make makes a new model for each run
 ---@return actor.sim.Plan|string plan
