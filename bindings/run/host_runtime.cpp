@@ -251,9 +251,9 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   config.about["version"] = kVersion;
   AH_TRY(connect(std::move(config)));
   if (is_coordinator) AH_TRY(checkpoints_.lock());
+  if (is_coordinator) AH_TRY(open_trace());
   add_sections(*run_.cluster, *log_, process_, clock_);
   lines_.set_job(job_.name());
-  if (is_coordinator) AH_TRY(open_trace());
   AH_TRY(open_page());
   if (parent) AH_TRY(spawn_children(run_.cluster->bound_url(), group, 1, place_.local_nodes + 1));
   if (!is_coordinator) AH_TRY(options_.apply(run_.cluster->settings()));
@@ -291,24 +291,20 @@ void HostRuntime::start_services(bool is_coordinator) {
   if (is_coordinator) run_.cluster->servers_ended();  // starts servers that could not start before
 }
 
-/// --record: opens the trace on the coordinator, which receives the nodes' reports. Opens it only once this host is the
-/// coordinator: another host with the same command must not touch the file.
+/// Makes the trace on the coordinator, which receives the nodes' reports, and opens the file of --record. Only once
+/// this host is the coordinator: another host with the same command must not touch the file.
 Status HostRuntime::open_trace() {
-  if (!options_.records_steps() && !options_.records_spans()) return {};
   if (options_.records_spans()) {
     AH_LET(auto chrome, ChromeTrace::open(options_.record, *log_, clock_.now()));
     run_.cluster->record(std::move(chrome));
-    return {};
   }
-  auto trace = ParamTrace::open(options_.record,
-                                {{"version", kVersion},
-                                 {"job", job_.name()},
-                                 {"seed", std::to_string(*options_.seed)},
-                                 {"servers", std::to_string(options_.servers)},
-                                 {"resample", options_.resample}},
-                                *log_);
-  if (!trace) return trace.error();
-  process_.trace = std::move(*trace);
+  AH_LET(process_.trace, ParamTrace::open(options_.records_steps() ? options_.record : "",
+                                          {{"version", kVersion},
+                                           {"job", job_.name()},
+                                           {"seed", std::to_string(*options_.seed)},
+                                           {"servers", std::to_string(options_.servers)},
+                                           {"resample", options_.resample}},
+                                          *log_));
   return {};
 }
 

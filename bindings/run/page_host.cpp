@@ -53,6 +53,7 @@ void add_sections(Cluster& cluster, const Log& log, ProcessShared& process, cons
   });
   state.section("barrier", [&](json& out) { process.barrier.report(out, clock.now()); });
   if (!cluster.is_coordinator()) return;
+  state.section("recording", [&](json& out) { process.trace->report(out, clock.now()); });
   state.section("histograms", [&](json& out) { process.barrier.report_steps(out); });
   state.section("keys", [&](json& out) {
     for (const auto& store : process.stores) store->list().report(out, store->shard());

@@ -45,7 +45,7 @@ local max = math.max
 
 ---@class actor.trace.Trace
 ---@field path string
----@field header table<string, string> the head of the file: version, job, seed, servers, resample, barrier, workers
+---@field header table<string, string> the head of the file: version, job, seed, servers, resample, barrier, merge, workers
 ---@field runs actor.trace.Run[]
 ---@field note? string describes a truncated end of the file, as after a killed run
 

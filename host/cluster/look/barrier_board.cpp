@@ -63,6 +63,11 @@ void BarrierBoard::rename_merge(const std::string& merge) {
   merge_ = merge;
 }
 
+std::pair<std::string, std::string> BarrierBoard::rules() const {
+  std::lock_guard lock(mutex_);
+  return {rule_, merge_};
+}
+
 BarrierBoard::Worker& BarrierBoard::worker(NodeId id) {
   std::lock_guard lock(mutex_);
   return find(id);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -75,6 +76,8 @@ class BarrierBoard {
 
   // ---- any thread ----
 
+  /// The displayed names of the present barrier rule and merge rule.
+  std::pair<std::string, std::string> rules() const;
   /// Adds {"barrier": [...]}, and the steps' histogram to a report that has histograms.
   void report(nlohmann::json& out, double now) const;
   void report_steps(nlohmann::json& out) const;

@@ -78,7 +78,7 @@ void ParamController::on_ready(NodeId id, double now) {
       return;
     }
     worker.step = clock_of(id);
-    recorder_.count(id, worker.step, now);
+    recorder_.count(id, worker.record, worker.step, now);
   }
   workers_.set_ready(id, worker);
   recorder_.add(id, worker.record);
@@ -134,7 +134,7 @@ void ParamController::lost(NodeId id, double now) {
 // --- deciding
 
 std::optional<ServerRequest> ParamController::next(double now) {
-  recorder_.poll(now);
+  recorder_.poll(progress_, now);
   check_time_limit(now);
   if (auto error = merger_.take_error()) return fail(std::move(*error));
   if (!lost_.empty() && phase_ != Phase::failed && phase_ != Phase::finished) {
@@ -175,10 +175,8 @@ std::optional<ServerRequest> ParamController::run(double now) {
   }
   if (const Status polled = gate_.poll(now, passed_); !polled.ok()) return fail(polled.error());
   check_waits(now);
-  if (recorder_.records()) {
-    for (const NodeId id : passed_) {
-      if (RunWorker* worker = workers_.find(id)) worker->record.released = now;
-    }
+  for (const NodeId id : passed_) {
+    if (RunWorker* worker = workers_.find(id)) worker->record.released = now;
   }
   recorder_.show_gate(gate_);
   recorder_.show_merges(merger_);

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include <nlohmann/json.hpp>
+
 namespace actorhost {
 
 namespace {
@@ -22,8 +24,12 @@ std::string one_line(std::string text) {
 }  // namespace
 
 Result<std::unique_ptr<ParamTrace>> ParamTrace::open(const std::string& path, Keys keys, Log& log) {
-  AH_LET(auto file, RecordFile::open(path, log));
-  return std::unique_ptr<ParamTrace>(new ParamTrace(std::move(file), std::move(keys)));
+  std::unique_ptr<ParamTrace> trace(new ParamTrace(path, std::move(keys)));
+  if (!path.empty()) {
+    AH_LET(auto file, RecordFile::open(path, log));
+    trace->file_.emplace(std::move(file));
+  }
+  return trace;
 }
 
 ParamTrace::~ParamTrace() { flush(); }
@@ -37,7 +43,7 @@ void ParamTrace::put_keys(const Keys& keys, double now) {
 
 // Writes the keys of a run: for the first run into the header, for later runs after the row that begins the run.
 void ParamTrace::begin_run(const Keys& keys, double now) {
-  if (!file_.open()) return;
+  if (file_ && !file_->open()) return;
   const bool first = runs_++ == 0;
   if (first) {
     origin_ = now;
@@ -92,14 +98,14 @@ void ParamTrace::end_row(double now) {
 }
 
 void ParamTrace::member(const char* event, NodeId id, uint64_t step, double now) {
-  if (!file_.open()) return;
+  if (file_ && !file_->open()) return;
   put(event, id, step, now);
   buffer_ += ",,";
   end_row(now);
 }
 
 bool ParamTrace::step(NodeId id, uint64_t step, double released, double compute, double now) {
-  if (!file_.open()) return true;
+  if (file_ && !file_->open()) return true;
   const double whole = std::max(now - released, 0.0);
   // The clocks of two machines may run at slightly different rates.
   const bool possible = compute >= 0 && compute <= whole * 1.001 + 1e-3;
@@ -113,7 +119,7 @@ bool ParamTrace::step(NodeId id, uint64_t step, double released, double compute,
 }
 
 void ParamTrace::open_step(NodeId id, uint64_t step, double released, double now) {
-  if (!file_.open()) return;
+  if (file_ && !file_->open()) return;
   put("open,", id, step, now);
   buffer_ += ',';
   put_point(released);
@@ -122,7 +128,7 @@ void ParamTrace::open_step(NodeId id, uint64_t step, double released, double now
 }
 
 void ParamTrace::stop(double now) {
-  if (!file_.open()) return;
+  if (file_ && !file_->open()) return;
   put("stop,,,", now);
   put_point(now);
   buffer_ += ",,";
@@ -135,8 +141,36 @@ void ParamTrace::poll(double now) {
 }
 
 void ParamTrace::flush() {
-  file_.write(buffer_);
+  if (file_) {
+    file_->write(buffer_);
+  } else {
+    std::lock_guard lock(mutex_);
+    newest_ += buffer_;
+    if (newest_.size() > kReportedBytes) {
+      const size_t end = newest_.find('\n', newest_.size() - kReportedBytes) + 1;  // of the last row to leave out
+      newest_.erase(0, end);
+      before_ += end;
+    }
+  }
   buffer_.clear();
+}
+
+void ParamTrace::restart() {
+  runs_ = 0;
+  buffer_.clear();
+  std::lock_guard lock(mutex_);
+  newest_.clear();
+  before_ = 0;
+}
+
+void ParamTrace::report(nlohmann::json& out, double now) {
+  if (file_) {
+    out["recording"] = {{"file", path_}};
+    return;
+  }
+  asked_ = now;
+  std::lock_guard lock(mutex_);
+  out["recording"] = {{"from", before_}, {"text", newest_}};
 }
 
 }  // namespace actorhost

@@ -1,6 +1,7 @@
 // The trace of --record and its file.
 
 #include <fcntl.h>
+#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,6 +38,51 @@ Error refusal(const std::string& path) {
   CHECK(contains(opened.error().message, "--record: cannot write to '" + path + "': "));
   return opened.error();
 }
+
+/// A parameter server with worker 0, which takes steps of a second.
+class OneWorker {
+ public:
+  OneWorker(ParamTrace& trace, Log& log) : server_(config(trace), store_, rule_.get(), log) {
+    Frame ready = message_frame(param_kind::ready, server_address(0), 0, Ready{1});
+    ready.src = worker_address(0);
+    server_.handle(std::move(ready), now);
+  }
+  /// One step. `claim`: the working time that the worker reports; without it, the push has none.
+  void step(std::optional<double> claim) {
+    REQUIRE(std::holds_alternative<StopRequest>(server_.next(now).value()));
+    server_.answer_stop(false);
+    REQUIRE(std::holds_alternative<ScheduleRequest>(server_.next(now).value()));
+    REQUIRE(server_.answer_schedule({{0, {}}}, now).ok());
+    now += 1;
+    std::vector<Frame> frames;
+    EntryPacker packer(param_kind::push, server_address(0), 0,
+                       pack(PushHead{1, steps_++, false, false, claim.has_value(), claim.value_or(0)}));
+    packer.finish(frames);
+    frames.at(0).src = worker_address(0);
+    server_.handle(std::move(frames[0]), now);
+  }
+  void stop() {
+    REQUIRE(std::holds_alternative<StopRequest>(server_.next(now).value()));
+    server_.answer_stop(true);
+  }
+  uint64_t updates() { return server_.controller()->updates(); }
+
+  double now = 50;
+
+ private:
+  static ParamServer::Config config(ParamTrace& trace) {
+    ParamServer::Config config{UpdateRule::native({kernel::OptimiserKind::add}), {}};
+    config.run.run = 1;
+    config.run.members = {0};
+    config.run.trace = &trace;
+    return config;
+  }
+
+  ParamStore store_;
+  const std::unique_ptr<BarrierRule> rule_ = native_asp();
+  ParamServer server_;
+  uint64_t steps_ = 0;
+};
 
 struct Row {
   std::string event;
@@ -177,32 +223,13 @@ TEST_CASE("false or missing working times are logged and change nothing else") {
   Recording recording;
   std::vector<std::string> lines;
   Log log(LogLevel::info, [&](const LogLine& line) { lines.push_back(line.words()); });
-  ParamStore store;
-  const std::unique_ptr<BarrierRule> rule = native_asp();
-  ParamServer::Config config{UpdateRule::native({kernel::OptimiserKind::add}), {}};
-  config.run.run = 1;
-  config.run.members = {0};
-  config.run.trace = recording.trace.get();
-  ParamServer server(config, store, rule.get(), log);
-  double now = 50;
-  Frame ready = message_frame(param_kind::ready, server_address(0), 0, Ready{1});
-  ready.src = worker_address(0);
-  server.handle(std::move(ready), now);
-  const std::vector<double> claims = {kNaN, -1, INFINITY, 1e300, 0.25};
-  for (uint64_t step = 0; step < claims.size(); ++step) {
-    REQUIRE(std::holds_alternative<StopRequest>(server.next(now).value()));
-    server.answer_stop(false);
-    REQUIRE(std::holds_alternative<ScheduleRequest>(server.next(now).value()));
-    REQUIRE(server.answer_schedule({{0, {}}}, now).ok());
-    now += 1;
-    const PushHead head{1, step, false, false, step != 0, claims[step]};  // the first has no time at all
-    std::vector<Frame> frames;
-    EntryPacker packer(param_kind::push, server_address(0), 0, pack(head));
-    packer.finish(frames);
-    frames.at(0).src = worker_address(0);
-    server.handle(std::move(frames[0]), now);
+  OneWorker run(*recording.trace, log);
+  for (const std::optional<double> claim :
+       {std::optional<double>(), std::optional<double>(-1), std::optional<double>(INFINITY),
+        std::optional<double>(1e300), std::optional<double>(0.25)}) {
+    run.step(claim);
   }
-  CHECK(server.controller()->updates() == claims.size());
+  CHECK(run.updates() == 5);
   recording.trace->flush();
   std::vector<double> computes;
   for (const Row& row : rows_of(recording.text())) {
@@ -211,4 +238,67 @@ TEST_CASE("false or missing working times are logged and change nothing else") {
   CHECK(computes == std::vector<double>{0, 0, 1, 1, 0.25});
   REQUIRE(lines.size() == 3);  // the 1st, the 2nd and the 4th of the four
   CHECK(contains(lines[0], "record: worker 0 reports nan s of work in the 1.000000 s of its step 1"));
+}
+
+TEST_CASE("a run without a file is recorded while an observer requests its rows") {
+  Log log(LogLevel::off);
+  auto trace = required(ParamTrace::open("", {{"seed", "7"}}, log));
+  const auto report = [&](double now) {
+    nlohmann::json out;
+    (*trace)->report(out, now);
+    return out["recording"];
+  };
+  OneWorker run(**trace, log);
+  run.step(0.5);
+  CHECK(report(run.now) == nlohmann::json({{"from", 0}, {"text", ""}}));  // the request begins the recording
+  run.step(std::nullopt);                                                 // sent before the recording began
+  run.step(0.25);
+  run.step(0.5);
+  (*trace)->flush();
+  const std::string text = report(run.now)["text"];
+  CHECK(text ==
+        "# actorhost trace 1\n# seed=7\n# barrier=\n# merge=\n# workers=1\nevent,id,step,time,released,compute\n"
+        "run,1,,0.000000000,,\n"
+        "join,0,2,1.000000000,,\n"
+        "step,0,3,2.000000000,1.000000000,0.250000000\n"
+        "step,0,4,3.000000000,2.000000000,0.500000000\n");
+
+  for (int i = 0; i < 12; ++i) run.step(0.5);  // longer than a request counts
+  (*trace)->flush();
+  const std::string rest = report(run.now - 100)["text"];
+  run.step(0.5);
+  CHECK(rest.starts_with(text));
+  report(run.now);
+  run.step(0.5);
+  run.step(0.5);
+  run.stop();
+  const std::string again = report(run.now)["text"];  // a new recording, from its header on
+  CHECK(again.starts_with("# actorhost trace 1\n"));
+  CHECK(again.ends_with("\nstop,,,2.000000000,,\n"));
+  CHECK(rows_of(again).size() == 4);
+}
+
+TEST_CASE("a report has the newest whole rows, and the number of bytes before them") {
+  Log log(LogLevel::off);
+  auto trace = required(ParamTrace::open("", {}, log));
+  (*trace)->begin_run({}, 0);
+  std::string all;
+  size_t before = 0;
+  for (uint64_t i = 0; i < 20000; ++i) {
+    (*trace)->step(0, i + 1, 0, 0, 1);
+    if (i % 1000 != 0) continue;
+    (*trace)->flush();
+    nlohmann::json out;
+    (*trace)->report(out, 1);
+    const std::string text = out["recording"]["text"];
+    const size_t from = out["recording"]["from"];
+    REQUIRE(from >= before);
+    REQUIRE(from <= all.size());  // no row is lost between two reports
+    REQUIRE(text.size() <= ParamTrace::kReportedBytes);
+    REQUIRE(all.substr(from) == text.substr(0, all.size() - from));
+    all += text.substr(all.size() - from);
+    before = from;
+  }
+  CHECK(before > 0);
+  CHECK(rows_of(all).size() == 19002);
 }
