@@ -16,6 +16,7 @@ constexpr CommandText kCommands[] = {
     {"repl", "repl [--attach [RUN]]", "a console: Lua on the nodes of a run, :commands about it"},
     {"rehearse", "rehearse [flags] job.lua [args..]", "run a job on simulated hosts in this process"},
     {"sim", "sim [flags] [rule.lua...]", "simulate barrier rules"},
+    {"advise", "advise [flags] TRACE|RUN", "rank the rules for a recorded or running job"},
     {"fetch", "fetch mnist|URL", "store a data set or a file in the cache of this user"},
     {"doctor", "doctor [--json]", "check this machine: limits, ports, token, libraries"},
     {"help", "help [NAME|WORDS]", "help on a function or flag, or about words; as pages"},

@@ -39,13 +39,14 @@ local M = {}
 ---@field on_progress? fun(share: number) called a few times a second with the elapsed share of the simulated time
 ---@field load? function reads rule files, as for barrier.from
 ---@field replay? string a trace of --record ("FILE", "FILE#2" for its second run) instead of nodes, work, speed, straggler, churn
+---@field replay_shift? number 0 .. 1: begins the replay at this share of the recorded time, with the workers of the recording's end
 
 local kinds = {
   barrier = "string|table|function", resample = "string?", nodes = "number?", time = "number?", work = "string?",
   seed = "number?", straggler = "string?", speed = "string?", topology = "string?", service = "string?",
   bandwidth = "number?", bytes = "number?", delay = "string?", loss = "number?", retry = "number?", churn = "string?",
   failures = "string?", detect = "number?", native = "boolean?", trace = "boolean?", replay = "string?",
-  load = "function?", on_progress = "function?",
+  replay_shift = "number?", load = "function?", on_progress = "function?",
 }
 
 ---@class actor.sim.Moments
@@ -99,11 +100,11 @@ function M.scenario(options)
   local scenario = {}
   for name in pairs(kinds) do scenario[name] = options[name] end
   scenario.work = scenario.work or M.default_work
-  scenario.barrier, scenario.resample, scenario.native, scenario.replay, scenario.load = nil, nil, nil, nil, nil
+  scenario.barrier, scenario.resample, scenario.native, scenario.replay, scenario.replay_shift, scenario.load = nil, nil, nil, nil, nil, nil
   if options.replay then
     local replay = require("actor.sim.replay")
     local run = replay.load(options.replay)
-    scenario.replay = replay.nodes(run)
+    scenario.replay = replay.nodes(run, options.replay_shift)
     scenario.time = options.time or replay.seconds(run)
   end
   local fine, message = c.check(scenario)
@@ -141,7 +142,7 @@ end
 ---@return number
 function M.quantile(sorted, q) return sorted[math.max(1, math.ceil(q * #sorted))] end
 
-local lazy = { sweep = true, summary = true, table = true, figures = true, replay = true, train = true, pool = true, paper = true, modules = true }
+local lazy = { advise = true, sweep = true, summary = true, table = true, figures = true, replay = true, train = true, pool = true, paper = true, modules = true }
 
 return setmetatable(M, {
   __index = function(_, name)

@@ -26,26 +26,50 @@ end
 ---@return number
 function M.seconds(run) return run.stop or run.last end
 
----Returns the nodes of a run in the simulator's form, in order of their joins.
+-- The work and network times of a worker's completed steps.
+local function times_of(worker)
+  local work, network = {}, {}
+  for k, compute in ipairs(worker.compute) do
+    local whole = worker.time[k] - worker.released[k]
+    work[k] = math.min(compute, whole)
+    network[k] = whole - work[k]
+  end
+  return work, network
+end
+
+-- The elements from number `first` on, then the elements before it.
+local function rotated(list, first)
+  local out = {}
+  for k = 0, #list - 1 do out[k + 1] = list[(first - 1 + k) % #list + 1] end
+  return out
+end
+
+---Returns the nodes of a run in the simulator's form, in order of their joins. With `shift`, only the workers that the
+---barrier counted at the end: all join at time 0, begin with their steps at that share of the recorded time, and come
+---to the earlier steps afterwards.
 ---@param run actor.trace.Run
+---@param shift? number 0 .. 1
 ---@return {joins: number, leaves: number, work: number[], network: number[]}[]
-function M.nodes(run)
+function M.nodes(run, shift)
   local nodes = {}
   for _, worker in ipairs(run.workers) do
-    local work, network = {}, {}
-    for k, compute in ipairs(worker.compute) do
-      local whole = worker.time[k] - worker.released[k]
-      work[k] = math.min(compute, whole)
-      network[k] = whole - work[k]
-    end
-    local departure = not worker.counted and worker.leaves[#worker.leaves]
-    if #work > 0 then
-      nodes[#nodes + 1] = {
-        id = worker.id, joins = worker.joins[1].time, leaves = departure and departure.time or 0, work = work, network = network,
-      }
+    local work, network = times_of(worker)
+    if #work > 0 and (not shift or worker.counted) then
+      local node = { id = worker.id, joins = worker.joins[1].time, leaves = 0, work = work, network = network }
+      if shift then
+        local first = 1
+        while first < #work and worker.released[first] < shift * M.seconds(run) do first = first + 1 end
+        node.joins, node.work, node.network = 0, rotated(work, first), rotated(network, first)
+      elseif not worker.counted then
+        local departure = worker.leaves[#worker.leaves]
+        node.leaves = departure and departure.time or 0
+      end
+      nodes[#nodes + 1] = node
     end
   end
-  if #nodes == 0 then check.fail("sim.replay: the recorded run holds no completed step") end
+  if #nodes == 0 then
+    check.fail("sim.replay: the recorded run holds no completed step%s", shift and " of a worker that was in the run at its end" or "")
+  end
   table.sort(nodes, function(a, b)
     if a.joins ~= b.joins then return a.joins < b.joins end
     return a.id < b.id

@@ -1,0 +1,112 @@
+--- Advice about the rules of a recorded run: the replay, the search and its results. The traces are of simulated runs.
+local sim = require("actor.sim")
+local barrier = require("actor.barrier")
+local merge = require("actor.merge")
+local candidates = require("actor.sim.candidates")
+local with_file = require("text_file").with
+
+-- The text of a trace, from the events of a simulated run.
+local function text_of(result, rule)
+  local lines = { "# actorhost trace 1", "# barrier=" .. rule, "# merge=all", "event,id,step,time,released,compute", "run,1,,0.0,," }
+  local trace, released, started, work = result.trace, {}, {}, {}
+  for i, event in ipairs(trace.event) do
+    local id, step, time = trace.id[i], trace.step[i], trace.time[i]
+    if event == "join" then
+      lines[#lines + 1] = ("join,%d,%d,%.9f,,"):format(id, step, time)
+    elseif event == "release" then
+      released[id] = time
+    elseif event == "start" then
+      started[id] = time
+    elseif event == "finish" then
+      work[id] = time - started[id]
+    elseif event == "apply" then
+      lines[#lines + 1] = ("step,%d,%d,%.9f,%.9f,%.9f"):format(id, step, time, released[id], work[id])
+    end
+  end
+  lines[#lines + 1] = ("stop,,,%.9f,,\n"):format(result.ended)
+  return table.concat(lines, "\n")
+end
+
+local function with_trace(options, use)
+  options.trace = true
+  with_file(text_of(sim.run(options), options.barrier), use)
+end
+
+test("a shifted replay begins with the steps at that share of the recorded time, and ends with the earlier steps", function()
+  local lines = { "# actorhost trace 1", "event,id,step,time,released,compute", "run,1,,0.0,,", "join,0,0,0.0,,", "join,1,0,0.0,," }
+  for k = 1, 4 do lines[#lines + 1] = ("step,0,%d,%d.0,%d.0,0.%d"):format(k, k, k - 1, k) end
+  lines[#lines + 1] = "leave,1,0,4.0,,\nstop,,,4.0,,\n"
+  with_file(table.concat(lines, "\n"), function(path)
+    local run = sim.replay.load(path)
+    equal(sim.replay.nodes(run)[1].work, { 0.1, 0.2, 0.3, 0.4 })
+    for shift, work in pairs { [0] = { 0.1, 0.2, 0.3, 0.4 }, [0.5] = { 0.3, 0.4, 0.1, 0.2 }, [1] = { 0.4, 0.1, 0.2, 0.3 } } do
+      local nodes = sim.replay.nodes(run, shift)
+      equal(#nodes, 1) -- worker 1 has left
+      equal(nodes[1].work, work)
+      for k = 1, 4 do near(nodes[1].work[k] + nodes[1].network[k], 1) end
+    end
+  end)
+end)
+
+test("every rule of the libraries is compared with values of its parameters that are valid", function()
+  for workers = 1, 64 do
+    local found = {}
+    for _, spec in ipairs(candidates.barriers(workers, 0.7)) do found[barrier.from(spec).name:match("^[%w_]+")] = true end
+    for _, spec in ipairs(candidates.merges(workers, { robust = true, optimisers = true })) do found[merge.from(spec).name:match("^[%w_]+")] = true end
+    if workers >= 8 then
+      found.fedasync = true -- its pushes are models
+      for _, library in ipairs { barrier, merge } do
+        for _, rule in ipairs(library.list()) do assert(found[rule.name], rule.name) end
+      end
+    end
+  end
+  for _, spec in ipairs(candidates.merges(8, {})) do assert(not spec:find("median") and not spec:find("heloco"), spec) end
+end)
+
+test("with a straggler advice replaces bsp, and the factor is that of runs with equal seeds", function()
+  with_trace({ barrier = "bsp", nodes = 8, time = 60, work = "0.8+exp(0.2)", straggler = "0.125:6x", seed = 3 }, function(path)
+    local report = sim.advise.run { replay = path, train = "linear rate=0.03", seeds = 4 }
+    local best = report.ranked[1]
+    equal(report.recorded.barrier, "bsp")
+    equal(report.workers, 8)
+    equal(report.refused, {})
+    holds(report.recorded.seconds.mean, ">", 2 * best.seconds.mean)
+    holds(best.factor.low, ">", 1)
+    local product = 1
+    for k = 1, 4 do product = product * report.recorded.times[k] / best.times[k] end
+    near(best.factor.mean, product ^ (1 / 4), 1e-9)
+    near(report.recorded.factor.mean, 1)
+    equal(#report.ranked, 11)
+    holds(report.compared, ">", 100)
+    for i = 2, #report.ranked do
+      assert(report.ranked[i - 1].reached >= report.ranked[i].reached)
+    end
+    -- The same seed gives the same report.
+    local again = sim.advise.run { replay = path, train = "linear rate=0.03", seeds = 4 }
+    for i, one in ipairs(report.ranked) do equal(again.ranked[i].times, one.times) end
+  end)
+end)
+
+test("one worker, and a target of accuracy or loss", function()
+  with_trace({ barrier = "asp", nodes = 1, time = 40, work = "const(0.1)" }, function(path)
+    local report = sim.advise.run { replay = path, train = "linear rate=0.05", target = { name = "loss", value = 1 }, seeds = 2 }
+    near(report.recorded.factor.mean, 1)
+    equal(report.target, { name = "loss", value = 1 })
+    raises(function()
+      sim.advise.run { replay = path, train = "linear", target = { name = "accuracy", value = 1 } }
+    end, "accuracy: the model 'linear' has no accuracy")
+  end)
+end)
+
+test("advice about an unusable recording or model names the remedy", function()
+  with_trace({ barrier = "asp", nodes = 4, time = 30 }, function(path)
+    raises(function() sim.advise.run { replay = path, target = { name = "loss", value = 0.001 } } end, "does not reach 0.001 in 30 simulated s")
+    raises(function() sim.advise.run { replay = path, train = "linear rate=5" } end, "does not learn under the recorded rules")
+    raises(function() sim.advise.run { replay = path, train = "linear merge=drop:1" } end, "leave out merge= and points=")
+    raises(function() sim.advise.run { replay = path, train = "lineal" } end, "there is no model 'lineal'")
+  end)
+  with_file(text_of(sim.run { barrier = "asp", nodes = 2, time = 5, trace = true }, "mine"), function(path)
+    raises(function() sim.advise.run { replay = path } end, "the recorded barrier rule 'mine' is not of the library")
+    sim.advise.run { replay = path, barrier = "asp", seeds = 2, target = { name = "loss", value = 5 } }
+  end)
+end)
