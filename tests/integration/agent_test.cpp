@@ -95,7 +95,7 @@ TEST_CASE("an agent that stays serves jobs that succeed, fail and crash, until S
   CHECK(agent.wait(20) == 143);
 }
 
-TEST_CASE("an agent that stays reports another token once, and joins after the token is changed") {
+TEST_CASE("an agent that stays reports another token once, and joins after the token is changed", "[deep]") {
   const JobFolder folder;
   folder.write("job/job.lua", "print 'served'");
   folder.write("theirs", "a token of sixteen letters");

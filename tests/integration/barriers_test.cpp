@@ -9,7 +9,7 @@ Finished run_short(const JobFolder& folder, const std::string& rule) {
 
 }  // namespace
 
-TEST_CASE("every rule of the library runs a job with a straggler") {
+TEST_CASE("every rule of the library runs a job with a straggler", "[deep]") {
   const JobFolder folder;
   const Words rules = lines_of(folder.run({"-n", "1", "jobs/barriers.lua", "list"}).out);
   for (const std::string& rule : rules) {
@@ -68,7 +68,7 @@ TEST_CASE("a --barrier file that returns no rule ends the run with 1 and an erro
   CHECK(run.out.empty());
 }
 
-TEST_CASE("a rule that does not return ends the run, and the error shows the rule's input") {
+TEST_CASE("a rule that does not return ends the run, and the error shows the rule's input", "[deep]") {
   const JobFolder folder;
   folder.write("compiled.lua",
                "return function(view) local n = 0 while view.step > 2 do n = n + 1 end return true end");

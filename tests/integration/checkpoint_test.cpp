@@ -90,7 +90,7 @@ TEST_CASE("a state that cannot be saved is an error at the call") {
   CHECK_THAT(name.err, Contains("checkpoint.lua:30: bad argument 'name' to checkpoint.new"));
 }
 
-TEST_CASE("a job killed at any moment resumes from its last complete checkpoint") {
+TEST_CASE("a job killed at any moment resumes from its last complete checkpoint", "[deep]") {
   const JobFolder folder;
   const std::string ranks = GENERATE(as<std::string>(), "first", "all");
   const unsigned seed = std::random_device()();

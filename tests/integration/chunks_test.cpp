@@ -134,7 +134,8 @@ TEST_CASE("chunks run between map-reduce tasks, and survive a killed node") {
   CHECK(run.wait(20).has_value());
 }
 
-TEST_CASE("chunks that all nodes run together can call engines, and the next chunk is correct after any kind of end") {
+TEST_CASE("chunks that all nodes run together can call engines, and the next chunk is correct after any kind of end",
+          "[deep]") {
   for (const std::string& place : {std::string("threads"), std::string("hosts")}) {
     const JobFolder folder;
     PlacedRun run(folder, place, {"jobs/chunks.lua", "wait"});

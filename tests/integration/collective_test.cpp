@@ -14,7 +14,8 @@ TEST_CASE("a mismatched collective ends the run if no script catches its error")
                                    place_in("collective.lua", "co.allgather(tensor.ones { 3 }")));
 }
 
-TEST_CASE("waiting for an asynchronous collective that other ranks will not start is an error with their positions") {
+TEST_CASE("waiting for an asynchronous collective that other ranks will not start is an error with their positions",
+          "[deep]") {
   struct Elsewhere {
     std::string odd, expected;
   };

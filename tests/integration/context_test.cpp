@@ -10,7 +10,7 @@ std::string any_engine() { return GENERATE(as<std::string>(), "param", "peer"); 
 
 }  // namespace
 
-TEST_CASE("after the loss of a worker the ctx of the others has the new size, and they own its keys") {
+TEST_CASE("after the loss of a worker the ctx of the others has the new size, and they own its keys", "[deep]") {
   const std::string engine = any_engine();
   for (const std::string step : {"0", "7"}) {
     const JobFolder folder;

@@ -90,7 +90,7 @@ TEST_CASE("peers continue when one coordinator after another is killed, and the 
   CHECK_THAT(hosts[live[0]].out(), Contains("is done."));
 }
 
-TEST_CASE("a stopped coordinator is declared failed, and ends when it resumes") {
+TEST_CASE("a stopped coordinator is declared failed, and ends when it resumes", "[deep]") {
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "2", kPeerJob});
   await_members(hosts, {0, 1, 2}, 2, "6 live: 0 1 2 3 4 5", 20);

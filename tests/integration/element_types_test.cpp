@@ -4,7 +4,7 @@
 #include "tests/integration/jobs.hpp"
 #include "tests/test.hpp"
 
-TEST_CASE("engines carry every element type, and name the types that they do not compute with") {
+TEST_CASE("engines carry every element type, and name the types that they do not compute with", "[deep]") {
   const JobFolder folder;
   const std::string ranks = GENERATE("1", "3");
   const Words place = GENERATE(Words{}, Words{"--isolate"});

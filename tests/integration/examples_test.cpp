@@ -258,7 +258,7 @@ TEST_CASE("custom_barrier obeys its rule") {
   CHECK_THAT(run.out, Contains("steps ahead of the slowest"));
 }
 
-TEST_CASE("linear_regression finds the weights on any number of nodes, under any barrier") {
+TEST_CASE("linear_regression finds the weights on any number of nodes, under any barrier", "[deep]") {
   const int n = GENERATE(1, 2, 3, 5, 8);
   const std::string barrier = GENERATE(as<std::string>(), "bsp", "ssp:4", "asp", "pssp:2:4");
   const Ended run(run_example("linear_regression.lua", n, {"--barrier", barrier}));
@@ -267,7 +267,7 @@ TEST_CASE("linear_regression finds the weights on any number of nodes, under any
   CHECK(std::stod(line_after(run.out, "distance to the true weights: ")) < 0.05);
 }
 
-TEST_CASE("workers with different digits learn all of them by local steps, in examples of at most 60 lines") {
+TEST_CASE("workers with different digits learn all of them by local steps, in examples of at most 60 lines", "[deep]") {
   const auto& [name, n, least, before, flags] = GENERATE(table<std::string, int, double, Words, Words>({
       {"fedavg.lua", 1, 70, {}, {}},
       {"fedavg.lua", 4, 60, {}, {}},
@@ -283,7 +283,7 @@ TEST_CASE("workers with different digits learn all of them by local steps, in ex
   CHECK(std::stod(line_after(run.out.substr(run.out.find(", test")), ", test accuracy ")) > least);
 }
 
-TEST_CASE("peer_sgd finds the weights on any number of nodes, under any barrier") {
+TEST_CASE("peer_sgd finds the weights on any number of nodes, under any barrier", "[deep]") {
   const auto& [n, barrier] =
       GENERATE(table<int, std::string>({{1, "bsp"}, {3, "bsp"}, {3, "asp"}, {5, "ssp:4"}, {5, "pssp:2:4@sticky"}}));
   const Ended run(run_example("peer_sgd.lua", n, {"--barrier", barrier}));
@@ -302,7 +302,7 @@ TEST_CASE("peer_mnist learns a small set of images among peers") {
   CHECK(std::stod(line_after(run.out, "test accuracy: ")) > 80);
 }
 
-TEST_CASE("peer_churn learns while a quarter of its workers is away, and counts the present workers") {
+TEST_CASE("peer_churn learns while a quarter of its workers is away, and counts the present workers", "[deep]") {
   const Ended run(JobFolder().run({"-n", "8", example("peer_churn.lua"), "--seconds", "9"}));
   const std::regex line("step [0-9]+: ([0-9]+) peers, counted ([0-9]+)\\.[0-9] \\+- [0-9.]+, loss ([0-9.]+)");
   std::vector<double> losses;
@@ -369,7 +369,7 @@ TEST_CASE("mnist_ps resumes from its checkpoint with the unmerged batches and th
   CHECK_THAT(resumed.out, Contains("120 updates in "));
 }
 
-TEST_CASE("elastic_training finds the line on any number of nodes") {
+TEST_CASE("elastic_training finds the line on any number of nodes", "[deep]") {
   const int n = GENERATE(1, 3);
   const Ended run(run_example("elastic_training.lua", n, GENERATE(Words{}, Words{"--isolate"})));
   CHECK(run.out == std::to_string(n) + " workers from step 0 on\ny = 3.00 x + 1.00\n");
@@ -404,7 +404,7 @@ TEST_CASE("mnist_ps learns a small set of images and prints its accuracy as its 
   CHECK(std::stod(line_after(run.out, "test accuracy: ")) > 90);
 }
 
-TEST_CASE("async_average trains both ways to its target and prints the time of each") {
+TEST_CASE("async_average trains both ways to its target and prints the time of each", "[deep]") {
   const JobFolder folder;
   write_images(folder.path() / "images", 2000, 200);
   const std::string peers = GENERATE("all", "ring", "random");
@@ -445,7 +445,7 @@ TEST_CASE("async_average runs the requested algorithm, and names the known algor
   CHECK_THAT(folder.run(with(words, {"neither"})).err, Contains("--algorithm is one of both, async, allreduce"));
 }
 
-TEST_CASE("mnist_ps trains a softmax under each barrier") {
+TEST_CASE("mnist_ps trains a softmax under each barrier", "[deep]") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 300);
   const std::string rule = GENERATE(as<std::string>(), "bsp", "ssp:4", "asp", "pbsp:2", "pssp:2:4");
@@ -454,7 +454,7 @@ TEST_CASE("mnist_ps trains a softmax under each barrier") {
   CHECK(std::stod(line_after(run.out, "test accuracy: ")) > 90);
 }
 
-TEST_CASE("matrix factorisation recovers the matrix under each model of computation") {
+TEST_CASE("matrix factorisation recovers the matrix under each model of computation", "[deep]") {
   const Words model = GENERATE(Words{"locking.lua"}, Words{"rotation.lua"}, Words{"allreduce.lua"}, Words{"async.lua"},
                                Words{"allreduce.lua", "--way", "regroup"}, Words{"allreduce.lua", "--way", "push"});
   const Ended run(JobFolder().run(

@@ -130,7 +130,7 @@ TEST_CASE("an error on one host ends all hosts with 1 and its traceback is shown
   for (size_t host = 0; host < 3; ++host) CHECK(count_of(hosts[host].err(), "spilt milk") == 1);
 }
 
-TEST_CASE("ranks in different actions are an error that names both ranks and their lines") {
+TEST_CASE("ranks in different actions are an error that names both ranks and their lines", "[deep]") {
   const JobFolder folder;
   struct Case {
     std::string what, other_line, line;

@@ -223,7 +223,7 @@ TEST_CASE("ACTORHOST_MNIST names the folder of MNIST, which must have the files"
   CHECK_THAT(none.err, Contains("nowhere: no file train-images-idx3-ubyte"));
 }
 
-TEST_CASE("actorhost fetch stores a file and prints its path") {
+TEST_CASE("actorhost fetch stores a file and prints its path", "[deep]") {
   const CacheFolder folder;
   const HttpServer server({{"/a", {200, {}, "some bytes"}}});
   const Ended run(folder.run({"fetch", server.url() + "/a", "--sha256", sum_of("some bytes")}));

@@ -20,7 +20,7 @@ FilterOutcome outcome(const std::string& place, const Words& words) {
 
 }  // namespace
 
-TEST_CASE("a job with filters reaches the same loss as without, with fewer bytes") {
+TEST_CASE("a job with filters reaches the same loss as without, with fewer bytes", "[deep]") {
   struct Case {
     const char* push;
     const char* pull;
@@ -52,7 +52,7 @@ TEST_CASE("a job with filters reaches the same loss as without, with fewer bytes
   }
 }
 
-TEST_CASE("with filters one seed gives the same bits in threads, processes and hosts") {
+TEST_CASE("with filters one seed gives the same bits in threads, processes and hosts", "[deep]") {
   const std::string servers = GENERATE(as<std::string>(), "1", "3");
   CAPTURE(servers);
   const Words words = {"--servers", servers,  "jobs/filters.lua", "--steps", "12",  "--wide",
@@ -64,7 +64,7 @@ TEST_CASE("with filters one seed gives the same bits in threads, processes and h
   CHECK(outcome("hosts", words).out == threads.out);
 }
 
-TEST_CASE("a pull in Lua receives updates after the filter") {
+TEST_CASE("a pull in Lua receives updates after the filter", "[deep]") {
   const Words words = {"--servers", "2", "jobs/filters.lua", "--steps", "10", "--wide", "300000", "--push", "fp16"};
   // Both ways do the same arithmetic, except for the order of additions.
   const FilterOutcome native = outcome("threads", words);

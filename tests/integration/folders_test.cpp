@@ -22,7 +22,8 @@ std::set<std::string> run_folders(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("a second run with the same --checkpoint is refused, and resumes at once when the first run is killed") {
+TEST_CASE("a second run with the same --checkpoint is refused, and resumes at once when the first run is killed",
+          "[deep]") {
   const JobFolder folder;
   const std::string job = GENERATE(as<std::string>(), "served", "kept");
   const Words flags = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});

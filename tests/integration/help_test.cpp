@@ -14,13 +14,13 @@ TEST_CASE("every public function has a docstring and, in the modules for jobs, a
   CHECK(run.out == "true\ntrue\ntrue\ttrue\ttrue\n");
 }
 
-TEST_CASE("the examples of the docstrings run, and print what they state") {
+TEST_CASE("the examples of the docstrings run, and print what they state", "[deep]") {
   const std::string nodes = GENERATE("1", "2");
   const Ended run(JobFolder().run({"-n", nodes, "--seed", "1", "--print", "all", "jobs/help_examples.lua"}, 60));
   CHECK_THAT(run.out, Contains(" 0 failed\n"));
 }
 
-TEST_CASE("help shows functions, methods, rules, flags, variables and modules") {
+TEST_CASE("help shows functions, methods, rules, flags, variables and modules", "[deep]") {
   const JobFolder folder;
   const auto [name, title, text] = GENERATE(table<std::string, std::string, std::string>({
       {"param.run", "param.run(run)\n", "Runs the engine until `stop` returns true"},

@@ -38,7 +38,7 @@ std::string net_weights(JobFolder& folder, const std::string& place, const std::
 
 }  // namespace
 
-TEST_CASE("under BSP one seed gives the same bits in threads, processes, hosts and rehearsals") {
+TEST_CASE("under BSP one seed gives the same bits in threads, processes, hosts and rehearsals", "[deep]") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 100);
   const std::string servers = GENERATE(as<std::string>(), "1", "3");
@@ -60,7 +60,8 @@ TEST_CASE("one and three servers give the same bits, another seed gives differen
 
 TEST_CASE(
     "a convolutional net has the same bits in threads, processes, hosts and rehearsals, with any servers, on v3 and "
-    "v4") {
+    "v4",
+    "[deep]") {
   JobFolder folder;
   folder.write("job.lua", job_text("identical.lua"));
   folder.write("models/cnn.lua", read_text(model_file("cnn.lua")));

@@ -20,7 +20,7 @@ Finished cmake(const JobFolder& folder, const Words& words) {
 
 }  // namespace
 
-TEST_CASE("the installation runs jobs and is embedded in a program outside the tree, also after a move") {
+TEST_CASE("the installation runs jobs and is embedded in a program outside the tree, also after a move", "[deep]") {
   const JobFolder folder;
   cmake(folder, {"--install", ACTORHOST_BUILD_DIR, "--prefix", (folder.path() / "first").string()});
   std::filesystem::rename(folder.path() / "first", folder.path() / "prefix");

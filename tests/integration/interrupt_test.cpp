@@ -23,7 +23,7 @@ void check_interrupt(const JobFolder& folder, const Words& flags, const std::str
 
 }  // namespace
 
-TEST_CASE("Ctrl-C ends a run within about a second in any state") {
+TEST_CASE("Ctrl-C ends a run within about a second in any state", "[deep]") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 100);
   const std::string job = GENERATE(as<std::string>(), "endless", "compiled", "coroutine", "swallows", "swallows_loops",
@@ -31,7 +31,7 @@ TEST_CASE("Ctrl-C ends a run within about a second in any state") {
   check_interrupt(folder, {"-n", "2"}, job);
 }
 
-TEST_CASE("Ctrl-C ends a single node, several nodes and isolated nodes") {
+TEST_CASE("Ctrl-C ends a single node, several nodes and isolated nodes", "[deep]") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "1"}, Words{"-n", "8"}, Words{"--isolate", "-n", "2"});
   const std::string job = GENERATE(as<std::string>(), "endless", "compiled", "reads");

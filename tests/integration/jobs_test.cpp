@@ -1,5 +1,6 @@
 // The cases that the jobs declare in "-- case:" lines (README.md has the syntax): one test case for each run. A case
-// passes if all processes of its run exit with 0.
+// passes if all processes of its run exit with 0. The first, fourth, seventh ... case of a line is in the suite; the
+// other cases, and all of a "-- deep:" line, run with scripts/test --deep only.
 
 #include "tests/integration/jobs.hpp"
 
@@ -8,6 +9,8 @@
 #include "tests/test.hpp"
 
 namespace {
+
+constexpr size_t kOfDeep = 3;  // of so many cases of a line one is in the suite
 
 struct JobCase : Catch::ITestInvoker {
   std::string job;
@@ -49,11 +52,12 @@ Words expanded(const std::string& text) {
   return all;
 }
 
-/// Registers the runs of a line after "-- case:".
-void register_case(const std::string& job, const std::string& line) {
+/// Registers the runs of a line after its mark. Of a `deep` line no run is in the suite.
+void register_case(const std::string& job, const std::string& line, bool deep) {
   const size_t at = line.find(" at: ");
   if (at == std::string::npos) throw std::runtime_error(job + ".lua: no 'at:' in the case: " + line);
   std::istringstream places(line.substr(at + 5));
+  size_t count = 0;
   for (std::string word; places >> word;) {
     for (const std::string& place : expanded(word)) {
       for (const std::string& text : expanded(line.substr(0, at))) {
@@ -76,17 +80,19 @@ void register_case(const std::string& job, const std::string& line) {
           }
         }
         const std::string name = one->name();
-        const Catch::AutoReg registered(one.release(), CATCH_INTERNAL_LINEINFO, "", {name, ""});
+        const Catch::AutoReg registered(one.release(), CATCH_INTERNAL_LINEINFO, "",
+                                        {name, deep || count++ % kOfDeep != 0 ? "[deep]" : ""});
       }
     }
   }
 }
 
 [[maybe_unused]] const bool kRegistered = [] {
-  const std::string mark = "-- case:";
   for (const auto& entry : std::filesystem::directory_iterator(source_dir() / "tests/integration/jobs")) {
     for (const std::string& line : lines_of(read_text(entry.path()))) {
-      if (line.starts_with(mark)) register_case(entry.path().stem(), line.substr(mark.size()));
+      for (const std::string mark : {"-- case:", "-- deep:"}) {
+        if (line.starts_with(mark)) register_case(entry.path().stem(), line.substr(mark.size()), mark == "-- deep:");
+      }
     }
   }
   return true;

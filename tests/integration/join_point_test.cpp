@@ -19,7 +19,7 @@ Ended run_join_point(const Words& job, const Words& flags = {"-n", "1"}, size_t 
 
 }  // namespace
 
-TEST_CASE("a late joiner is admitted at a join_point and continues with the others") {
+TEST_CASE("a late joiner is admitted at a join_point and continues with the others", "[deep]") {
   // Sums over all workers count the steps; a late joiner receives the count from rank 0.
   const auto [nodes, late, workers] = GENERATE(
       table<std::string, size_t, std::string>({{"1", 2, "3 workers, 2 late\n"}, {"2", 1, "4 workers, 2 late\n"}}));
@@ -44,7 +44,7 @@ TEST_CASE("a late joiner without a join_point ends with the others") {
                                "another collective.join_point()"));
 }
 
-TEST_CASE("actions do not wait for a late joiner that waits for a join_point") {
+TEST_CASE("actions do not wait for a late joiner that waits for a join_point", "[deep]") {
   // The late joiner waits at its barrier while the others run an action; then it is admitted, and skips that action.
   const std::string action = GENERATE("param", "mapreduce", "iterate");
   INFO(action);

@@ -23,7 +23,7 @@ void cut_off(const std::string& what, const Words& job, Rng& rng) {
 
 }  // namespace
 
-TEST_CASE("when a link is cut at a random moment, the others see the same end of every call") {
+TEST_CASE("when a link is cut at a random moment, the others see the same end of every call", "[deep]") {
   if (!networks_can_be_made()) {
     WARN("test-skipped: network namespaces cannot be made here (that needs root, ip, bridge and unshare)");
     return;

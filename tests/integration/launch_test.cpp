@@ -92,7 +92,7 @@ bool end_within(const std::vector<pid_t>& processes, double seconds) {
 
 }  // namespace
 
-TEST_CASE("launch runs a job with its modules, rule and arguments on two hosts and labels their output") {
+TEST_CASE("launch runs a job with its modules, rule and arguments on two hosts and labels their output", "[deep]") {
   if (!has_ssh()) return;
   const JobFolder folder;
   const SshServer ssh(folder);
@@ -115,7 +115,7 @@ TEST_CASE("launch runs a job with its modules, rule and arguments on two hosts a
   CHECK(folders_left(folder) == 0);
 }
 
-TEST_CASE("launch ends with the largest exit code of its hosts") {
+TEST_CASE("launch ends with the largest exit code of its hosts", "[deep]") {
   if (!has_ssh()) return;
   const JobFolder folder;
   const SshServer ssh(folder);
@@ -130,7 +130,7 @@ TEST_CASE("launch ends with the largest exit code of its hosts") {
   CHECK(folders_left(folder) == 0);
 }
 
-TEST_CASE("launch starts nothing if a host cannot be reached or has no program, and names the host") {
+TEST_CASE("launch starts nothing if a host cannot be reached or has no program, and names the host", "[deep]") {
   if (!has_ssh()) return;
   const JobFolder folder;
   const SshServer ssh(folder);
@@ -172,7 +172,7 @@ TEST_CASE("launch starts nothing if a host that was ready ends before the others
   CHECK_THAT(run.out, !Contains("started"));
 }
 
-TEST_CASE("launch copies a file of 20 MB in seconds") {
+TEST_CASE("launch copies a file of 20 MB in seconds", "[deep]") {
   const JobFolder folder;
   folder.write("job.lua", "print('started')");
   folder.write("data.bin", std::string(20'000'000, 'x'));
@@ -183,7 +183,7 @@ TEST_CASE("launch copies a file of 20 MB in seconds") {
   CHECK_THAT(run.out, Contains("a: started"));
 }
 
-TEST_CASE("one Ctrl-C of launch interrupts the job on all hosts") {
+TEST_CASE("one Ctrl-C of launch interrupts the job on all hosts", "[deep]") {
   if (!has_ssh()) return;
   const JobFolder folder;
   const SshServer ssh(folder);
@@ -198,7 +198,7 @@ TEST_CASE("one Ctrl-C of launch interrupts the job on all hosts") {
   CHECK(folders_left(folder) == 0);
 }
 
-TEST_CASE("a second Ctrl-C of launch kills a job that does not stop") {
+TEST_CASE("a second Ctrl-C of launch kills a job that does not stop", "[deep]") {
   if (!has_ssh()) return;
   const JobFolder folder;
   const SshServer ssh(folder);
@@ -216,7 +216,7 @@ TEST_CASE("a second Ctrl-C of launch kills a job that does not stop") {
   CHECK(end_within(processes, 10));
 }
 
-TEST_CASE("the job ends on all hosts if launch is killed or a connection is cut") {
+TEST_CASE("the job ends on all hosts if launch is killed or a connection is cut", "[deep]") {
   if (!has_ssh()) return;
   const JobFolder folder;
   const SshServer ssh(folder);

@@ -9,7 +9,7 @@ Words job(const Words& flags) { return with({"jobs/mapreduce_iterate.lua", "job"
 
 }  // namespace
 
-TEST_CASE("iterate under bsp matches the plain loop, with the same bits for any number of nodes") {
+TEST_CASE("iterate under bsp matches the plain loop, with the same bits for any number of nodes", "[deep]") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{}, Words{"--cached"}, Words{"--tensors"}, Words{"--partitions", "1"},
                                Words{"--rows", "3", "--partitions", "16"});
@@ -30,7 +30,7 @@ TEST_CASE("iterate runs in threads, processes and hosts") {
   }
 }
 
-TEST_CASE("a worker that dies in iterate does not change the result") {
+TEST_CASE("a worker that dies in iterate does not change the result", "[deep]") {
   const JobFolder folder;
   const Finished whole = folder.run(with({"-n", "3"}, job({})));
   REQUIRE(whole.status == 0);
@@ -41,7 +41,7 @@ TEST_CASE("a worker that dies in iterate does not change the result") {
   CHECK(line_after(run.out, "state ") == line_after(whole.out, "state "));
 }
 
-TEST_CASE("errors of iterate name the function and the cause") {
+TEST_CASE("errors of iterate name the function and the cause", "[deep]") {
   const auto place = [](const char* text) { return place_in("mapreduce_iterate.lua", text); };
   const std::string at = place("rows:iterate(options)");
   const std::string nothing = " (" + place("local function nothing") + ") returned nothing (is a 'return' missing?)";

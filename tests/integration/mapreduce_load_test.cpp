@@ -61,7 +61,7 @@ TEST_CASE("files, folders, globs and lists of them are read once, compressed or 
   CHECK(line_after(list.out, "whole ") == "a292b.gz400");
 }
 
-TEST_CASE("the bytes of lines are preserved, for any length") {
+TEST_CASE("the bytes of lines are preserved, for any length", "[deep]") {
   const JobFolder folder;
   const std::string strange("\0\xff\xc3(\r\0", 6);
   folder.write("text", strange + "\n\n" + std::string(100'000'000, 'x') + "\n" + strange);
@@ -73,7 +73,7 @@ TEST_CASE("the bytes of lines are preserved, for any length") {
   CHECK(count_of(run.out, "0 \"\"") == 1);
 }
 
-TEST_CASE("hosts read CSV and JSON lines in parts and compressed, and errors name file and line") {
+TEST_CASE("hosts read CSV and JSON lines in parts and compressed, and errors name file and line", "[deep]") {
   const JobFolder folder;
   std::string csv = "word,count,share\n";
   std::string json;
@@ -151,7 +151,7 @@ TEST_CASE("URLs are fetched once each, compressed or not, and redirections are f
   CHECK(server.requests() == 7);
 }
 
-TEST_CASE("a failed fetch is an error with the URL, and skipped downloads count whole lines only") {
+TEST_CASE("a failed fetch is an error with the URL, and skipped downloads count whole lines only", "[deep]") {
   const JobFolder folder;
   HttpServer::Response cut{200, {}, number_lines(1, 100)};
   cut.claimed = 100000;

@@ -6,7 +6,7 @@
 #include "tests/integration/jobs.hpp"
 #include "tests/test.hpp"
 
-TEST_CASE("rows from Lua tables have the same order for any order of pairs and any number of nodes") {
+TEST_CASE("rows from Lua tables have the same order for any order of pairs and any number of nodes", "[deep]") {
   std::string first;
   for (const Words& nodes : {Words{"-n", "1"}, Words{"-n", "2"}, Words{"-n", "3", "--isolate"}}) {
     const Ended run(JobFolder().run(with(nodes, {"--log-level", "error", "jobs/mapreduce_order.lua"})));

@@ -40,10 +40,10 @@ void compare(int begin, int end, const std::string& place) {
 
 }  // namespace
 
-TEST_CASE("random pipelines on two nodes match one node and the model") { compare(0, 40, "threads:2"); }
+TEST_CASE("random pipelines on two nodes match one node and the model", "[deep]") { compare(0, 40, "threads:2"); }
 
-TEST_CASE("random pipelines on three nodes match one node") { compare(40, 70, "threads"); }
+TEST_CASE("random pipelines on three nodes match one node", "[deep]") { compare(40, 70, "threads"); }
 
-TEST_CASE("random pipelines in three processes match one node") { compare(70, 85, "isolate"); }
+TEST_CASE("random pipelines in three processes match one node", "[deep]") { compare(70, 85, "isolate"); }
 
-TEST_CASE("random pipelines on three hosts match one node") { compare(85, 100, "hosts"); }
+TEST_CASE("random pipelines on three hosts match one node", "[deep]") { compare(85, 100, "hosts"); }

@@ -14,7 +14,7 @@ Process start_limited(const JobFolder& folder, const std::string& limits, const 
 
 }  // namespace
 
-TEST_CASE("a host whose temporary folder is full leaves its tasks to the others") {
+TEST_CASE("a host whose temporary folder is full leaves its tasks to the others", "[deep]") {
   const JobFolder folder;
   const auto [job, sum] = GENERATE(table<std::string, std::string>({
       // fails while rows are written
@@ -36,7 +36,7 @@ TEST_CASE("a host whose temporary folder is full leaves its tasks to the others"
 }
 
 #ifndef ACTORHOST_SANITIZED  // the shadow memory of sanitizers needs the address space
-TEST_CASE("a sort without memory reports the requested size") {
+TEST_CASE("a sort without memory reports the requested size", "[deep]") {
   const JobFolder folder;
   Process run =
       start_limited(folder, "ulimit -v 1100000", {"-n", "1", "--memory", "8G", "jobs/mapreduce_room.lua", "wide"});

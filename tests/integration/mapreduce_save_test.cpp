@@ -82,7 +82,7 @@ TEST_CASE("a save whose beginning is lost before all workers have read it is sti
 }
 
 // Worker 2 has written a part when its host is stopped until it is declared failed; it resumes, and its save fails.
-TEST_CASE("a host declared failed does not touch the output of the others") {
+TEST_CASE("a host declared failed does not touch the output of the others", "[deep]") {
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "1", "jobs/mapreduce_save.lua", "failed_host_does_not_touch_output"});
   std::optional<size_t> waits;

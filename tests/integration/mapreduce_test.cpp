@@ -3,7 +3,7 @@
 #include "tests/integration/jobs.hpp"
 #include "tests/test.hpp"
 
-TEST_CASE("k-means with a worker killed in iteration 5 of 10 gives the same centroids") {
+TEST_CASE("k-means with a worker killed in iteration 5 of 10 gives the same centroids", "[deep]") {
   const JobFolder folder;
   const Ended undisturbed(folder.run({"-n", "3", "--isolate", "jobs/mapreduce.lua", "means"}));
   CHECK(count_of(undisturbed.out, "\n") == 4);

@@ -21,7 +21,7 @@ TEST_CASE("ended averaging releases its memory, with and without its handle") {
   CHECK(megabytes < 30);  // with a leak 160: 8 MB for each of 20 sessions
 }
 
-TEST_CASE("the replies that a node receives leave no memory behind") {
+TEST_CASE("the replies that a node receives leave no memory behind", "[deep]") {
   const double megabytes = grown({"answers"});
   CHECK(megabytes < 12);  // with the leak 22
 }

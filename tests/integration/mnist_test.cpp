@@ -39,7 +39,7 @@ std::vector<std::vector<std::string>> rows_of(const std::string& csv) {
 
 }  // namespace
 
-TEST_CASE("mnist_cnn learns a small set of images in each mode, for any number of nodes") {
+TEST_CASE("mnist_cnn learns a small set of images in each mode, for any number of nodes", "[deep]") {
   const JobFolder folder;
   write_images(folder.path() / "images", 601, 200);  // parts of different sizes
   const auto [mode, n] = GENERATE(table<std::string, int>({{"one", 1},
@@ -73,7 +73,8 @@ TEST_CASE("mnist_cnn lists its modes, and refuses several nodes in the mode for 
   CHECK_THAT(folder.run(with({"-n", "2"}, kCnn)).err, Contains("--mode one is for one node (-n 1); got 2"));
 }
 
-TEST_CASE("mnist_barriers measures each rule at fixed times and at fixed numbers of updates, and draws figures") {
+TEST_CASE("mnist_barriers measures each rule at fixed times and at fixed numbers of updates, and draws figures",
+          "[deep]") {
   const JobFolder folder;
   const std::string push = GENERATE(as<std::string>(), "delta", "gradient");
   const Words flags = {"--updates", "24", "--seeds", "2", "--push", push};
@@ -122,7 +123,7 @@ TEST_CASE("mnist_barriers measures each rule at fixed times and at fixed numbers
   }
 }
 
-TEST_CASE("mnist_barriers takes one rule, one seed, one worker and no delay") {
+TEST_CASE("mnist_barriers takes one rule, one seed, one worker and no delay", "[deep]") {
   const JobFolder folder;
   const Words flags = {"--updates", "5", "--seeds", "1", "--barriers", "asp", "--delay", "0"};
   const std::string n = GENERATE("1", "2", "5");

@@ -15,7 +15,7 @@ double last_likelihood(const std::string& out) {
 
 }  // namespace
 
-TEST_CASE("k-means finds the same centroids in Harp's four ways as a plain loop") {
+TEST_CASE("k-means finds the same centroids in Harp's four ways as a plain loop", "[deep]") {
   const JobFolder folder;
   // The second problem has more nodes than clusters or points in most runs, the third has clusters without points.
   const Words problem = GENERATE(Words{"--points", "2000", "--clusters", "7", "--dims", "3", "--iterations", "8"},
@@ -37,7 +37,8 @@ TEST_CASE("k-means finds the same centroids in Harp's four ways as a plain loop"
   }
 }
 
-TEST_CASE("topics by rotation are as likely as the topics of a plain sampler, and likelier than at the start") {
+TEST_CASE("topics by rotation are as likely as the topics of a plain sampler, and likelier than at the start",
+          "[deep]") {
   const JobFolder folder;
   folder.write("lda.lua", read_text(model_file("lda.lua")));
   folder.write("job.lua", job_text("models_clustering.lua"));  // beside the module that it requires
@@ -55,7 +56,7 @@ TEST_CASE("topics by rotation are as likely as the topics of a plain sampler, an
   }
 }
 
-TEST_CASE("rotated counts of words by topic lose and invent no token") {
+TEST_CASE("rotated counts of words by topic lose and invent no token", "[deep]") {
   const JobFolder folder;
   folder.write("lda.lua", read_text(model_file("lda.lua")));
   folder.write("job.lua", job_text("models_clustering.lua"));  // beside the module that it requires

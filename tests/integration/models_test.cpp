@@ -22,7 +22,8 @@ int nodes_at(const std::string& place) { return place.size() == 1 ? std::stoi(pl
 
 }  // namespace
 
-TEST_CASE("all four models of computation reach the same error, for any number of nodes, in processes and on hosts") {
+TEST_CASE("all four models of computation reach the same error, for any number of nodes, in processes and on hosts",
+          "[deep]") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "1", "2", "3", "5", "8", "isolate", "hosts");
   // An asynchronous rank completes more epochs while another rank waits for a processor: no limit is large enough.
@@ -51,7 +52,7 @@ TEST_CASE("all four models of computation reach the same error, for any number o
   CHECK(count_of(read_text(folder.path() / "figures/models.csv"), "\n") == 5);
 }
 
-TEST_CASE("under locks and by rotation one node at a time works on a column, and no update is lost") {
+TEST_CASE("under locks and by rotation one node at a time works on a column, and no update is lost", "[deep]") {
   const Words model = GENERATE(Words{"locking"}, Words{"locking", "events"}, Words{"rotation"});
   const std::string place = GENERATE(as<std::string>(), "1", "2", "5", "8", "threads", "isolate", "hosts");
   const Ended run(run_monitored(place, model));
@@ -62,7 +63,7 @@ TEST_CASE("under locks and by rotation one node at a time works on a column, and
   CHECK(line_after(run.out, "made from the same: ") == "0");
 }
 
-TEST_CASE("by all-reduce and without a barrier no update is lost, although some updates do not see others") {
+TEST_CASE("by all-reduce and without a barrier no update is lost, although some updates do not see others", "[deep]") {
   const Words model = GENERATE(Words{"allreduce", "allreduce"}, Words{"allreduce", "regroup"},
                                Words{"allreduce", "push"}, Words{"async"}, Words{"async", "events"});
   const std::string place = GENERATE(as<std::string>(), "1", "5", "threads", "isolate", "hosts");

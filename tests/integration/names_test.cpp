@@ -41,7 +41,7 @@ TEST_CASE("an unknown flag or command is an error that names the nearest") {
       {{"simm"}, "'simm' is neither a Lua file here nor a command; did you mean sim?"},
       {{"agnet"}, "'agnet' is neither a Lua file here nor a command; did you mean agent?"},
       {{"xyzzy"},
-       "'xyzzy' is neither a Lua file here nor a command (run, advise, agent, dashboard, doctor, fetch, help, launch, "
+       "'xyzzy' is neither a Lua file here nor a command (run, agent, advise, dashboard, doctor, fetch, help, launch, "
        "rehearse, repl, "
        "sim, "
        "status, "

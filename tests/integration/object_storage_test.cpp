@@ -160,7 +160,7 @@ TEST_CASE("arrays and tables are read from an object storage, and arrays are sav
   CHECK(server.uploads().empty());
 }
 
-TEST_CASE("a large array is an upload of several parts, which is tried again or leaves nothing") {
+TEST_CASE("a large array is an upload of several parts, which is tried again or leaves nothing", "[deep]") {
   S3Server server;
   const StorageFolder folder(server);
   SECTION("tried again") {
@@ -255,7 +255,7 @@ TEST_CASE("a failed save leaves neither uploads nor objects") {
   CHECK_THAT(forbidden.err, Contains("s3://data/other/_SUCCESS: the server replied 403: AccessDenied"));
 }
 
-TEST_CASE("a part of a save may have several parts of an upload") {
+TEST_CASE("a part of a save may have several parts of an upload", "[deep]") {
   S3Server server;
   const StorageFolder folder(server);
   const Ended run(folder.run_job({"large_save", "s3://data/out"}));

@@ -6,7 +6,7 @@
 
 #ifndef ACTORHOST_SANITIZED  // sanitizers take much address space
 
-TEST_CASE("a rank without memory to pack its input of a collective does not block the others") {
+TEST_CASE("a rank without memory to pack its input of a collective does not block the others", "[deep]") {
   const std::string way = GENERATE(as<std::string>(), "allgather", "gather", "broadcast", "fold", "table");
   const Ended run(JobFolder().run({"-n", "3", "--isolate", "--print", "all", "jobs/out_of_memory.lua", way}));
   CHECK(count_of(run.out, "first: false") == 3);

@@ -73,7 +73,7 @@ TEST_CASE("printed lines arrive while the script sleeps, and Ctrl-C ends its sle
   CHECK(count_of(run.out(), "slept") == 0);
 }
 
-TEST_CASE("a run without a terminal does not wake up five times a second for its progress bar") {
+TEST_CASE("a run without a terminal does not wake up five times a second for its progress bar", "[deep]") {
   const JobFolder folder;
   folder.write("job.lua", "print('on') require('actor').sleep(100)");
   Process run = folder.start({"-n", "1", "job.lua"}, "on");
@@ -171,7 +171,7 @@ TEST_CASE("a closed standard output is an error only for a job that prints") {
   CHECK_THAT(run.err, Contains("actorhost: standard output cannot be written: Bad file descriptor\n"));
 }
 
-TEST_CASE("each subcommand reports output that cannot be written") {
+TEST_CASE("each subcommand reports output that cannot be written", "[deep]") {
   if (!std::filesystem::exists("/dev/full")) return;
   const JobFolder folder;
   folder.write("job.lua", "print('hello')");
@@ -185,7 +185,7 @@ TEST_CASE("each subcommand reports output that cannot be written") {
   CHECK_THAT(run.err, Contains("standard output cannot be written: No space left on device\n"));
 }
 
-TEST_CASE("a run ends silently when the reader of its output has closed") {
+TEST_CASE("a run ends silently when the reader of its output has closed", "[deep]") {
   const JobFolder folder;
   const std::string flags =
       GENERATE(as<std::string>(), "-n 1", "-n 3", "--isolate -n 3", "--isolate -n 3 --print all", "-n 3 --print all");

@@ -79,7 +79,7 @@ std::string text_in(const std::string& id) { return "document.getElementById('" 
 
 }  // namespace
 
-TEST_CASE("the page of four nodes fills its panels, shows lost nodes, and supports the keyboard") {
+TEST_CASE("the page of four nodes fills its panels, shows lost nodes, and supports the keyboard", "[deep]") {
   if (no_browser()) return;
   const JobFolder folder;
   write_recording(folder, "run.jsonl", 4, 5);
@@ -155,7 +155,7 @@ TEST_CASE("the page of four nodes fills its panels, shows lost nodes, and suppor
   CHECK(browser.complaints() == Words{});
 }
 
-TEST_CASE("the page of a thousand nodes shows a window of them, and the nodes that need attention") {
+TEST_CASE("the page of a thousand nodes shows a window of them, and the nodes that need attention", "[deep]") {
   if (no_browser()) return;
   const JobFolder folder;
   write_recording(folder, "run.jsonl", 1000, 2);
@@ -177,7 +177,8 @@ TEST_CASE("the page of a thousand nodes shows a window of them, and the nodes th
   CHECK(browser.complaints() == Words{});
 }
 
-TEST_CASE("a page of a recorded run has its curves from the start, also after a jump, and no panel without data") {
+TEST_CASE("a page of a recorded run has its curves from the start, also after a jump, and no panel without data",
+          "[deep]") {
   if (no_browser()) return;
   const JobFolder folder;
   write_recording(folder, "run.jsonl", 4, 400);
@@ -214,7 +215,8 @@ TEST_CASE("a page of a recorded run has its curves from the start, also after a 
   CHECK(browser.complaints() == Words{});
 }
 
-TEST_CASE("bars of more than ten thousand steps have labels that differ, and axes of few tasks whole numbers") {
+TEST_CASE("bars of more than ten thousand steps have labels that differ, and axes of few tasks whole numbers",
+          "[deep]") {
   if (no_browser()) return;
   const JobFolder folder;
   json state = sample_state(20, 5);
@@ -239,7 +241,7 @@ TEST_CASE("bars of more than ten thousand steps have labels that differ, and axe
   CHECK(browser.complaints() == Words{});
 }
 
-TEST_CASE("a page that is opened late, and a page that was offline, have the whole past of a live run") {
+TEST_CASE("a page that is opened late, and a page that was offline, have the whole past of a live run", "[deep]") {
   if (no_browser()) return;
   const JobFolder folder;
   const FreePort page;
@@ -284,7 +286,7 @@ TEST_CASE("a page that is opened late, and a page that was offline, have the who
   CHECK(host.wait(20) == 130);
 }
 
-TEST_CASE("a killed host turns red on the page, and the page shows the end and finds the next run") {
+TEST_CASE("a killed host turns red on the page, and the page shows the end and finds the next run", "[deep]") {
   if (no_browser()) return;
   const JobFolder folder;
   const FreePort page;
@@ -309,7 +311,7 @@ TEST_CASE("a killed host turns red on the page, and the page shows the end and f
       text_in("connection") + " === 'live' && document.querySelectorAll('#node-rows tr').length === 1", 30));
 }
 
-TEST_CASE("a recorded run can be shown, and unusable flags report the reason") {
+TEST_CASE("a recorded run can be shown, and unusable flags report the reason", "[deep]") {
   const JobFolder folder;
   folder.write("job.lua", "print('done')");
   const Ended recorded(folder.run({"-n", "2", "--record", "run.jsonl", "job.lua"}));

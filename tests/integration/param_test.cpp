@@ -12,7 +12,7 @@ Finished run_param(const std::string& place, const Words& job, const Words& flag
 
 }  // namespace
 
-TEST_CASE("the output of callbacks on a server reaches the user with its origin") {
+TEST_CASE("the output of callbacks on a server reaches the user with its origin", "[deep]") {
   const Ended run(run_param(GENERATE(as<std::string>(), "threads", "isolate", "hosts"),
                             {"output_of_server_callbacks_reaches_user"}));
   for (const std::string line : {"init", "stop 0", "stop 2", "pull", "rule\t1"}) {
@@ -29,7 +29,7 @@ TEST_CASE("the log appends arguments that its format does not use") {
   }
 }
 
-TEST_CASE("with --callback-timeout a callback on a server that does not return ends the run with its place") {
+TEST_CASE("with --callback-timeout a callback on a server that does not return ends the run with its place", "[deep]") {
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
   const Words callbacks = {"none", "init", "stop", "pull"};
   const auto runs = run_together(callbacks.size(), [&](size_t i) {
@@ -45,7 +45,7 @@ TEST_CASE("with --callback-timeout a callback on a server that does not return e
   }
 }
 
-TEST_CASE("flags that no engine of a job uses are reported at its end, and other flags are not") {
+TEST_CASE("flags that no engine of a job uses are reported at its end, and other flags are not", "[deep]") {
   const bool runs = GENERATE(false, true);
   const Ended run(run_at(GENERATE(as<std::string>(), "threads", "isolate"), JobFolder(),
                          {"--barrier", "ssp:2", "--inject", "delay=0.001", "--record", "trace.csv", "--seconds", "100",
@@ -60,7 +60,7 @@ TEST_CASE("the mean of a step's pushes needs a BSP rule") {
   CHECK_THAT(run.err, Contains("needs a barrier rule that is BSP") && Contains("not ssp(1)"));
 }
 
-TEST_CASE("the flag --merge uses a rule of a file on every host, and overrides the job's rule") {
+TEST_CASE("the flag --merge uses a rule of a file on every host, and overrides the job's rule", "[deep]") {
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
   const JobFolder folder;
   folder.write("rules.lua", "return { none = function(view) return view.version < 3 and 1 or 'drop' end }");
@@ -69,7 +69,7 @@ TEST_CASE("the flag --merge uses a rule of a file on every host, and overrides t
   CHECK_THAT(run.out, Contains("merged 3"));
 }
 
-TEST_CASE("a wrong --merge exits with 2, and a rule that fails ends the run, with its name and line") {
+TEST_CASE("a wrong --merge exits with 2, and a rule that fails ends the run, with its name and line", "[deep]") {
   const JobFolder folder;
   const auto [rule, status, message] = GENERATE(table<std::string, int, std::string>({
       {"drip:2", 2, "--merge 'drip:2': there is no rule 'drip'; did you mean drop?"},
@@ -116,7 +116,7 @@ TEST_CASE(
   CHECK_THAT(runs[1].err, Contains("server 1 has come to the end"));
 }
 
-TEST_CASE("a server's script that raises or exits before param.run ends the run with its own error") {
+TEST_CASE("a server's script that raises or exits before param.run ends the run with its own error", "[deep]") {
   const std::string how = GENERATE("raises", "exits");
   const Ended run(run_param(GENERATE(as<std::string>(), "threads", "isolate", "hosts"), {"server_ends", how}), 1);
   CHECK_THAT(run.err, Contains("server 0") && Contains(how == "raises" ? "broken" : "os.exit would end every node"));

@@ -22,7 +22,7 @@ void check_survivors(const Words& job, uint32_t hosts_count, size_t survivors, c
 
 }  // namespace
 
-TEST_CASE("updates of the last step are merged although the leader of their key dies first") {
+TEST_CASE("updates of the last step are merged although the leader of their key dies first", "[deep]") {
   const uint64_t seed = std::stoull(any_seed());
   INFO("seed " << seed);
   Rng rng(seed);
@@ -39,7 +39,7 @@ TEST_CASE("keys whose copies are all known to be lost are missing at once") {
   check_survivors({"copies", "0", "2", "24"}, 4, 1, " wrong: 0 quick: true.", {"--replicas", "1"});  // the last node
 }
 
-TEST_CASE("keys of a departing worker are not lost while the others have no majority") {
+TEST_CASE("keys of a departing worker are not lost while the others have no majority", "[deep]") {
   const JobFolder folder;
   // With this seed the next worker on the ring after worker 1 is on a stopped host.
   Hosts hosts(folder, 4, {"-n", "1", "--replicas", "1", "--seed", "1", "jobs/peer_faults.lua", "leave_alone", "24"});

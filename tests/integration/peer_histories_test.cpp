@@ -4,7 +4,8 @@
 #include "tests/integration/jobs.hpp"
 #include "tests/test.hpp"
 
-TEST_CASE("when one of three hosts is cut off for 7 s, it exits with 3, and the others continue with one history") {
+TEST_CASE("when one of three hosts is cut off for 7 s, it exits with 3, and the others continue with one history",
+          "[deep]") {
   if (!networks_can_be_made()) {
     WARN("test-skipped: network namespaces cannot be made here (that needs root, ip, bridge and unshare)");
     return;

@@ -13,7 +13,7 @@ Ended run_peers(const std::string& place, const Words& job, const Words& flags =
 
 }  // namespace
 
-TEST_CASE("bsp of peers with one seed gives the same bits in threads, processes, hosts and rehearsals") {
+TEST_CASE("bsp of peers with one seed gives the same bits in threads, processes, hosts and rehearsals", "[deep]") {
   const std::string size = GENERATE("4", "300001");  // the second size takes two parts
   for (const std::string pull : {"native", "lua", "replace"}) {
     std::set<std::string> bits;
@@ -32,7 +32,7 @@ TEST_CASE("the flag --seconds ends a peer run") {
   CHECK_THAT(timed.err, Contains("rank 0: peer.run: ") && Contains("messages of this worker in each: "));
 }
 
-TEST_CASE("errors of a peer run name the callback and its line") {
+TEST_CASE("errors of a peer run name the callback and its line", "[deep]") {
   const std::map<std::string, std::string> wrongs = {
       {"schedule", "schedule (" + place_in("peer_run.lua", "schedule = function() return nil") + ") returned nil"},
       {"key", "key 1: expected a string or number, got table"},
@@ -75,7 +75,7 @@ TEST_CASE("flags that a peer run cannot honour end it by their names") {
   const Ended run(folder.run(with(other, {"jobs/peer_run.lua", "original", "pbsp:2"})));
 }
 
-TEST_CASE("a peer run whose pull or init does not return is ended by --callback-timeout, with its place") {
+TEST_CASE("a peer run whose pull or init does not return is ended by --callback-timeout, with its place", "[deep]") {
   const std::string what = GENERATE(as<std::string>(), "pull", "init");
   const Ended run(
       JobFolder().run({"-n", "3", "--isolate", "--callback-timeout", "0.3", "jobs/peer_run.lua", "hangs", what}), 1);
@@ -119,7 +119,7 @@ TEST_CASE("the console swaps the rule of peers during a run") {
   CHECK(run.wait(20) == 0);
 }
 
-TEST_CASE("keys survive as many simultaneous deaths as they have further copies") {
+TEST_CASE("keys survive as many simultaneous deaths as they have further copies", "[deep]") {
   const auto& [replicas, dead] =
       GENERATE(table<std::string, std::vector<size_t>>({{"1", {0, 3}}, {"2", {3}}, {"4", {0, 1, 3}}}));
   const JobFolder folder;

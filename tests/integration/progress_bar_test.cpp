@@ -26,7 +26,7 @@ Words drawn(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("the progress bar fits the terminal and leaves nothing behind") {
+TEST_CASE("the progress bar fits the terminal and leaves nothing behind", "[deep]") {
   const JobFolder folder;
   const auto [columns, first] = GENERATE(table<int, std::string>({
       {80, "training [####........................]  17 %"},

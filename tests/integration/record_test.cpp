@@ -40,7 +40,8 @@ std::vector<double> numbers(const std::string& text, const std::string& pattern)
 
 }  // namespace
 
-TEST_CASE("a run is recorded with its barrier, its stragglers and all its steps, in threads, processes and hosts") {
+TEST_CASE("a run is recorded with its barrier, its stragglers and all its steps, in threads, processes and hosts",
+          "[deep]") {
   const Folder folder;
   const std::string place = GENERATE(from_range(places()));
   const Ended run(run_at(place, folder,

@@ -54,7 +54,7 @@ const char* const kContrast = R"((selector) => {
 
 }  // namespace
 
-TEST_CASE("each link of the reference has a target") {
+TEST_CASE("each link of the reference has a target", "[deep]") {
   const JobFolder folder;
   if (!write_reference(folder)) return;
   std::map<std::string, std::set<std::string>> anchors;
@@ -88,7 +88,8 @@ TEST_CASE("each link of the reference has a target") {
   }
 }
 
-TEST_CASE("the pages show functions with types, errors, an example and their source, and the flags of the commands") {
+TEST_CASE("the pages show functions with types, errors, an example and their source, and the flags of the commands",
+          "[deep]") {
   const JobFolder folder;
   if (!write_reference(folder)) return;
   const std::string param = read_text(folder.path() / "pages/param.html");
@@ -112,7 +113,7 @@ TEST_CASE("help --html names a folder that it cannot write") {
   CHECK_THAT(Ended(folder.run({"help", "--html"}), 2).err, Contains("--html wants a value: --html DIR"));
 }
 
-TEST_CASE("the pages fit a phone, are legible in light and dark, and raise no error") {
+TEST_CASE("the pages fit a phone, are legible in light and dark, and raise no error", "[deep]") {
   if (!Chromium::installed()) {
     WARN("test-skipped: chromium is not installed");
     return;
@@ -139,7 +140,7 @@ TEST_CASE("the pages fit a phone, are legible in light and dark, and raise no er
   CHECK(browser.complaints().empty());
 }
 
-TEST_CASE("the search of the pages works by the keyboard") {
+TEST_CASE("the search of the pages works by the keyboard", "[deep]") {
   if (!Chromium::installed()) {
     WARN("test-skipped: chromium is not installed");
     return;
@@ -176,7 +177,7 @@ TEST_CASE("the search of the pages works by the keyboard") {
   CHECK(browser.complaints().empty());
 }
 
-TEST_CASE("help answers the questions of a new user in one step") {
+TEST_CASE("help answers the questions of a new user in one step", "[deep]") {
   const JobFolder folder;
   const auto [question, heading, answer] = GENERATE(table<std::string, std::string, std::string>({
       {"how do I make workers wait less", "How do workers wait less?", "--barrier ssp:4"},
@@ -201,7 +202,7 @@ TEST_CASE("help answers the questions of a new user in one step") {
   CHECK_THAT(run.out, Catch::StartsWith(heading) && Contains(answer));
 }
 
-TEST_CASE("help for words without a text suggests a name") {
+TEST_CASE("help for words without a text suggests a name", "[deep]") {
   const Ended run(JobFolder().run({"help", "broadcst"}), 2);
   CHECK_THAT(run.err, Contains("there is nothing about 'broadcst'; did you mean broadcast?"));
 }

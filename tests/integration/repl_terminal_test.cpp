@@ -3,7 +3,7 @@
 #include "tests/integration/terminal.hpp"
 #include "tests/test.hpp"
 
-TEST_CASE("a console in a terminal: several lines, completion, output of other nodes, errors, interruption") {
+TEST_CASE("a console in a terminal: several lines, completion, output of other nodes, errors, interruption", "[deep]") {
   if (!Terminal::can_be()) return;
   const JobFolder folder;
   Terminal terminal(folder, {"repl", "-n", "2"});
@@ -64,7 +64,7 @@ TEST_CASE("a console in a terminal: several lines, completion, output of other n
   CHECK(terminal.ended() == 0);
 }
 
-TEST_CASE("the history of a console is available in the next console, and two at once retain both lines") {
+TEST_CASE("the history of a console is available in the next console, and two at once retain both lines", "[deep]") {
   if (!Terminal::can_be()) return;
   const JobFolder folder;
   Process run = folder.start({"-n", "1", "jobs/repl.lua", "waiting", "done"});

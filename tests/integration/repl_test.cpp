@@ -117,7 +117,7 @@ TEST_CASE("with --json each chunk and command prints an object on a line") {
   CHECK_THAT(run.err, Contains("from below\n"));
 }
 
-TEST_CASE("consoles attached to a run read and change its globals, and the run continues") {
+TEST_CASE("consoles attached to a run read and change its globals, and the run continues", "[deep]") {
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "jobs/repl.lua", "waiting", "done"});
   REQUIRE(is_ready(folder));
@@ -207,7 +207,7 @@ TEST_CASE("a chunk on a computing node reports that it waits, and runs at the no
   CHECK(run.wait(20) == 0);
 }
 
-TEST_CASE("an attached console reports the end of its run, and exits with its code") {
+TEST_CASE("an attached console reports the end of its run, and exits with its code", "[deep]") {
   const JobFolder folder;
   for (const std::string job : {"waiting", "failing"}) {
     Process run = folder.start({"-n", "1", "jobs/repl.lua", job, job + ".done"});
@@ -319,7 +319,8 @@ const std::string kBacktracks = "print('begun') return ('a'):rep(1000):find(('.-
 
 }  // namespace
 
-TEST_CASE("Ctrl-C ends a console whose chunk is in a call that does not return, and reports where it still runs") {
+TEST_CASE("Ctrl-C ends a console whose chunk is in a call that does not return, and reports where it still runs",
+          "[deep]") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{"repl", "-n", "2", "--isolate"}, Words{"repl", "-n", "1"});
   Process console = folder.start(with(flags, {"-e", kBacktracks, "-e", "print('next')"}), "begun");
@@ -331,7 +332,7 @@ TEST_CASE("Ctrl-C ends a console whose chunk is in a call that does not return, 
   CHECK(console.out().find("next") == std::string::npos);
 }
 
-TEST_CASE("Ctrl-C detaches a console from a chunk in a call that does not return, and the run ends in time") {
+TEST_CASE("Ctrl-C detaches a console from a chunk in a call that does not return, and the run ends in time", "[deep]") {
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "jobs/repl.lua", "waiting", "done"});
   REQUIRE(is_ready(folder));

@@ -44,7 +44,7 @@ class Names {
 
 }  // namespace
 
-TEST_CASE("hosts wait until the coordinator's name is known, in every way to give it") {
+TEST_CASE("hosts wait until the coordinator's name is known, in every way to give it", "[deep]") {
   const JobFolder folder;
   const Names names(folder);
   if (!names.possible()) return;

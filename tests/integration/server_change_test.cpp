@@ -3,7 +3,7 @@
 #include "tests/integration/jobs.hpp"
 #include "tests/test.hpp"
 
-TEST_CASE("slow servers delay the next run, but no process declares their host failed") {
+TEST_CASE("slow servers delay the next run, but no process declares their host failed", "[deep]") {
   const JobFolder folder;
   // Both runs at once: they wait more than they compute.
   Hosts of_one(folder, 2, {"-n", "1", "--servers", "1", "jobs/server_change.lua"});

@@ -104,7 +104,7 @@ class SlowStranger : private NonCopyable {
 
 }  // namespace
 
-TEST_CASE("thousands of random strings at a job's port change neither its result nor its memory") {
+TEST_CASE("thousands of random strings at a job's port change neither its result nor its memory", "[deep]") {
   constexpr uint64_t kSeed = 21;
   constexpr int kThreads = 4;
   // For a hundred thousand: ACTORHOST_RANDOM_STRINGS=100000.

@@ -76,7 +76,7 @@ TEST_CASE("a table written to something other than a regular file is written in 
   CHECK(reader.out() == out.out);
 }
 
-TEST_CASE("an interrupted sweep leaves its rows beside the table, and resumes from there") {
+TEST_CASE("an interrupted sweep leaves its rows beside the table, and resumes from there", "[deep]") {
   const TempDir dir;
   const std::vector<std::string> args = {"sim",  "--barrier", "ssp:{s}", "--sweep", "s=0:40:1", "--nodes",
                                          "3000", "--time",    "60",      "--csv",   "out.csv"};
@@ -157,7 +157,7 @@ TEST_CASE(
   CHECK_THAT(broken.err, Contains("module 'inner' does not load: rules/inner.lua:1"));
 }
 
-TEST_CASE("a misbehaving rule ends the simulation with its name and its fault") {
+TEST_CASE("a misbehaving rule ends the simulation with its name and its fault", "[deep]") {
   const TempDir dir;
   struct Case {
     const char* text;
@@ -189,7 +189,7 @@ TEST_CASE("a misbehaving rule ends the simulation with its name and its fault") 
   }
 }
 
-TEST_CASE("an invalid command line exits with 2") {
+TEST_CASE("an invalid command line exits with 2", "[deep]") {
   const TempDir dir;
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"--nods", "3"}, "did you mean --nodes?"},
@@ -233,7 +233,7 @@ TEST_CASE("an invalid command line exits with 2") {
   }
 }
 
-TEST_CASE("the experiments of the literature produce their plots, tables and a page with all of them") {
+TEST_CASE("the experiments of the literature produce their plots, tables and a page with all of them", "[deep]") {
   const TempDir dir;
   const Ended run(sim(dir, {"--paper", "lab", "--repeat", "1", "--seed", "3", "-j", "2"}, 100));
   const std::string page = read_text(dir / "lab/index.html");

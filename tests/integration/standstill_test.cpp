@@ -17,7 +17,8 @@ std::vector<pid_t> processes_of(Process& run, int workers) {
 
 }  // namespace
 
-TEST_CASE("an isolated worker stopped until it is declared failed ends with an error, and the others continue") {
+TEST_CASE("an isolated worker stopped until it is declared failed ends with an error, and the others continue",
+          "[deep]") {
   const bool late = GENERATE(false, true);  // is its connection closed for good when it wakes?
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "--isolate", "--log-level", "debug", "jobs/standstill.lua"});
@@ -39,7 +40,7 @@ TEST_CASE("an isolated worker stopped until it is declared failed ends with an e
   for (const pid_t worker : workers) CHECK(ends_within(worker, 5));
 }
 
-TEST_CASE("a run does not wait for a stopped isolated worker, and leaves nothing behind") {
+TEST_CASE("a run does not wait for a stopped isolated worker, and leaves nothing behind", "[deep]") {
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "--isolate", "jobs/standstill.lua"});
   const auto workers = processes_of(run, 3);
@@ -51,7 +52,7 @@ TEST_CASE("a run does not wait for a stopped isolated worker, and leaves nothing
   for (const pid_t worker : workers) CHECK(ends_within(worker, 5));
 }
 
-TEST_CASE("a host stopped until it is declared failed exits with 3 and a reason, and the others continue") {
+TEST_CASE("a host stopped until it is declared failed exits with 3 and a reason, and the others continue", "[deep]") {
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "1", "jobs/standstill.lua"});
   for (size_t host = 0; host < 3; ++host) REQUIRE(hosts[host].wait_for_output("works in process", 20));
@@ -82,7 +83,8 @@ TEST_CASE("a rule sees a worker as suspected, and then as alive again") {
   CHECK(hosts[0].wait(20) == 0);
 }
 
-TEST_CASE("when the coordinator is stopped the others exit with 3 and name it, and it ends too when it resumes") {
+TEST_CASE("when the coordinator is stopped the others exit with 3 and name it, and it ends too when it resumes",
+          "[deep]") {
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "1", "jobs/standstill.lua"});
   for (size_t host = 0; host < 3; ++host) REQUIRE(hosts[host].wait_for_output("works in process", 20));
@@ -101,7 +103,7 @@ TEST_CASE("when the coordinator is stopped the others exit with 3 and name it, a
   CHECK_THAT(hosts[0].err(), Contains("did not run") && Contains("--resume"));
 }
 
-TEST_CASE("a run stopped as a whole continues without effect") {
+TEST_CASE("a run stopped as a whole continues without effect", "[deep]") {
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "--isolate", "jobs/standstill.lua"});
   processes_of(run, 3);

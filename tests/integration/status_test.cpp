@@ -188,7 +188,7 @@ TEST_CASE("the files of a killed run are ignored, even if another process has it
   CHECK(names_in(folder.path() / "actorhost").empty());
 }
 
-TEST_CASE("status shows the worker that peers wait for, under rules with and without a sample") {
+TEST_CASE("status shows the worker that peers wait for, under rules with and without a sample", "[deep]") {
   const JobFolder folder;
   const auto& [rule, place] = GENERATE(table<std::string, Words>({{"bsp", {"-n", "3"}},
                                                                   {"ssp:1", {"-n", "3", "--isolate"}},

@@ -20,7 +20,7 @@ long last_saved(const std::string& log) {
 
 }  // namespace
 
-TEST_CASE("SIGTERM writes a last checkpoint of the parameter server and exits with 143") {
+TEST_CASE("SIGTERM writes a last checkpoint of the parameter server and exits with 143", "[deep]") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "3"}, Words{"-n", "3", "--isolate"}, Words{"-n", "2", "--servers", "3"});
   const std::string barrier = GENERATE(as<std::string>(), "asp", "ssp:2", "bsp");

@@ -188,7 +188,7 @@ TEST_CASE("a host with another token is refused") {
   CHECK(hosts[0].out() + hosts[1].out() == "");
 }
 
-TEST_CASE("a host with another job is refused, and both sides report it") {
+TEST_CASE("a host with another job is refused, and both sides report it", "[deep]") {
   const JobFolder folder;
   folder.write("a/job.lua", "print 'ran'");
   folder.write("b/job.lua", "print 'another one'");

@@ -112,7 +112,7 @@ std::string crash(uint64_t number) {
 
 }  // namespace
 
-TEST_CASE("a run that resumes after a crash finds the newest checkpoint") {
+TEST_CASE("a run that resumes after a crash finds the newest checkpoint", "[deep]") {
   const auto& [name, text, arguments, writes, reads] =
       GENERATE(table<std::string, const char*, Words, std::string, std::string>({
           {"saves.lua", kSaves, {"first"}, "--checkpoint", "--resume"},
@@ -148,7 +148,7 @@ TEST_CASE("a run that resumes after a crash finds the newest checkpoint") {
   CHECK((saved_crashes > 0 || reads.empty()));  // rows are saved in one step, without a report
 }
 
-TEST_CASE("a resumed optimiser ends with the bits of a run without a crash, also on other servers") {
+TEST_CASE("a resumed optimiser ends with the bits of a run without a crash, also on other servers", "[deep]") {
   const std::string optimiser = GENERATE("add", "sgd", "adagrad", "adam", "rmsprop", "adamw");
   Rehearsals rehearsals;
   const Words job = {rehearsals.write("optimises.lua", kOptimises), optimiser};
@@ -173,7 +173,8 @@ TEST_CASE("a resumed optimiser ends with the bits of a run without a crash, also
   CHECK(crashes > 0);
 }
 
-TEST_CASE("a server that crashes and resumes merges each batch once, under other rules and with other hosts") {
+TEST_CASE("a server that crashes and resumes merges each batch once, under other rules and with other hosts",
+          "[deep]") {
   const Words job =
       with({(source_dir() / "tests/integration/jobs/resume.lua").string()},
            GENERATE(Words{}, Words{"--pull", "lua"}, Words{"--merge", "buffer"}, Words{"--merge", "drop"}));

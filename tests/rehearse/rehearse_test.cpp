@@ -69,7 +69,7 @@ bool repeats(const Run& run) {
 
 }  // namespace
 
-TEST_CASE("a rehearsed job has its results, and the same trace on threads and on fibres") {
+TEST_CASE("a rehearsed job has its results, and the same trace on threads and on fibres", "[deep]") {
   const uint64_t first = number_of("ACTORHOST_TEST_SEED", 1);
   const uint64_t count = number_of("ACTORHOST_TEST_SEEDS", 1);
   Rehearsals rehearsals;
@@ -89,7 +89,7 @@ TEST_CASE("a rehearsed job has its results, and the same trace on threads and on
 
 // The first case was found with `--hosts 4 --order 4 --faults break=1,within=30ms examples/power_iteration.lua`,
 // which printed a wrong eigenvalue.
-TEST_CASE("the first collective of a job fails when a rank is lost before it") {
+TEST_CASE("the first collective of a job fails when a rank is lost before it", "[deep]") {
   Rehearsals rehearsals;
   const std::string call = GENERATE("allreduce", "group", "load", "late");
   const std::string job = rehearsals.write("first.lua", R"(
@@ -183,7 +183,7 @@ TEST_CASE("rehearse refuses flags that it cannot honour, by their names") {
   CHECK_THAT(run.err, Contains(message));
 }
 
-TEST_CASE("faults of a rehearsal happen at the same times on threads and on fibres") {
+TEST_CASE("faults of a rehearsal happen at the same times on threads and on fibres", "[deep]") {
   const std::string faults =
       GENERATE("kill=1,within=700ms", "kill=1,restart=300ms,within=1500ms", "stall=2:300ms,within=500ms",
                "partition=1:800ms,within=500ms", "one-way=1:800ms,within=500ms", "break=2,within=500ms");

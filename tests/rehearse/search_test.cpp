@@ -54,7 +54,7 @@ double virtual_seconds(const Finished& run) {
 
 }  // namespace
 
-TEST_CASE("rehearse --seeds prints the failures in the order of the seeds, on any number of processes") {
+TEST_CASE("rehearse --seeds prints the failures in the order of the seeds, on any number of processes", "[deep]") {
   Search search;
   const Words flags = {"--hosts", "4", "--seeds", "1:12", "--faults", "kill=1,within=2s"};
   const Finished one = search.run(with(flags, {"-j", "1"}), {"40", "4"});
@@ -105,7 +105,7 @@ TEST_CASE("rehearse --seeds takes more seeds than it may open files") {
   CHECK(run.out.find("26 seeds, 0 failed") != std::string::npos);
 }
 
-TEST_CASE("rehearse --shrink finds fewer faults, hosts and steps with which the job still fails") {
+TEST_CASE("rehearse --shrink finds fewer faults, hosts and steps with which the job still fails", "[deep]") {
   Search search;
   const std::string faults = search.folder
                                  .write("faults.lua",
@@ -312,7 +312,7 @@ TEST_CASE("a rehearsed job reads virtual clocks, and is told once of what may va
   CHECK(run.err.find("may differ") == run.err.rfind("may differ"));
 }
 
-TEST_CASE("a rehearsed host that waits outside of the engine for ten seconds is named") {
+TEST_CASE("a rehearsed host that waits outside of the engine for ten seconds is named", "[deep]") {
   Search search;
   search.job = search.folder
                    .write("waits.lua",

@@ -338,7 +338,7 @@ test("errors name the wrong part of a text", function()
   wrong("linear merge=buffer:0", "k has to be a whole number of at least 1")
   wrong("linear rate=x", "rate wants a number")
   wrong("linear decay=5", "decay wants a rate")
-  wrong("nowhere.lua", "no model 'nowhere.lua'")
+  wrong("nowhere.lua", "nowhere.lua: No such file or directory")
 end)
 
 test("rows of a sweep have the last loss and the curve, and can be encoded", function()

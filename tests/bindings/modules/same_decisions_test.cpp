@@ -249,7 +249,8 @@ std::vector<Trial> users_rules() {
 
 }  // namespace
 
-TEST_CASE("each rule of the library has the same inputs and answers in the simulator and in the parameter server") {
+TEST_CASE("each rule of the library has the same inputs and answers in the simulator and in the parameter server",
+          "[deep]") {
   const std::vector<std::string> rules = library_rules();
   CHECK(rules.size() >= 17);
   for (const std::string& rule : rules) {
@@ -259,13 +260,13 @@ TEST_CASE("each rule of the library has the same inputs and answers in the simul
   }
 }
 
-TEST_CASE("sticky and polled samples are the same in the simulator and in the parameter server") {
+TEST_CASE("sticky and polled samples are the same in the simulator and in the parameter server", "[deep]") {
   for (const char* rule : {"pbsp:3@sticky", "pssp:2:1@poll:0.4", "sample:6:sample:2:quorum:0.5"}) {
     CHECK(compare_everywhere({rule, ""}).holds > 50);
   }
 }
 
-TEST_CASE("a user's rule file has the same inputs and answers in the simulator and in the parameter server") {
+TEST_CASE("a user's rule file has the same inputs and answers in the simulator and in the parameter server", "[deep]") {
   size_t rechecks = 0;
   for (const Trial& trial : users_rules()) {
     const Decisions seen = compare_everywhere(trial);

@@ -154,7 +154,7 @@ TEST_CASE("bytes that encode no value are refused and leave the stack unchanged"
   CHECK(lua_gettop(L) == 0);
 }
 
-TEST_CASE("a million mutated encodings neither crash nor pass the check with an unsound value") {
+TEST_CASE("a million mutated encodings neither crash nor pass the check with an unsound value", "[deep]") {
   const uint64_t seed = std::getenv("ACTORHOST_TEST_SEED") != nullptr
                             ? std::strtoull(std::getenv("ACTORHOST_TEST_SEED"), nullptr, 10)
                             : 1;

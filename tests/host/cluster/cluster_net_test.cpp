@@ -405,7 +405,7 @@ TEST_CASE("too few hosts in time ends the run on the present hosts") {
   }
 }
 
-TEST_CASE("two hosts that accept no connections and need each other get an error, not a hang") {
+TEST_CASE("two hosts that accept no connections and need each other get an error, not a hang", "[deep]") {
   ClusterConfig impatient = TestProcess::coordinator(any_url("tcp"), 1, 3, 3);
   impatient.coordinator.times = {};  // a needed link has as long as a heartbeat
   TestProcess coordinator(impatient);

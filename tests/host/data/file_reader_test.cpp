@@ -109,7 +109,7 @@ TEST_CASE("a wrong checksum is an error") {
   CHECK(contains(read_failure(scratch.file("crc", damaged)).message, "incorrect data check"));
 }
 
-TEST_CASE("content above the limit is an error with the limit in the message") {
+TEST_CASE("content above the limit is an error with the limit in the message", "[deep]") {
   const Scratch scratch;
   const std::string zeros(50'000'000, '\0');
   for (const char* filter : kFilters) {

@@ -130,7 +130,7 @@ TEST_CASE("a peer with a valid proof cannot cause allocations by a header either
   besieged.check_unharmed();
 }
 
-TEST_CASE("thousands of random strings at the port do not change memory and links") {
+TEST_CASE("thousands of random strings at the port do not change memory and links", "[deep]") {
   const uint64_t seed = 12;
   constexpr int kThreads = 4;
   // Each string uses a connection. A hundred thousand take a minute or more: ACTORHOST_RANDOM_STRINGS=100000.
@@ -243,7 +243,7 @@ TEST_CASE("a host detects the reset of a link with much queued data") {
   }
 }
 
-TEST_CASE("closing transports under traffic ends, many times") {
+TEST_CASE("closing transports under traffic ends, many times", "[deep]") {
   for (const char* scheme : {"tcp", "ipc"}) {
     for (int round = 0; round < 150; ++round) {
       StreamCluster cluster(2, scheme);

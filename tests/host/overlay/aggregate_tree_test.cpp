@@ -111,7 +111,7 @@ TEST_CASE("every node learns the slowest node, also if the minimum stays and ano
   }
 }
 
-TEST_CASE("the minimum does not pass a voter that is partitioned, also if it returns") {
+TEST_CASE("the minimum does not pass a voter that is partitioned, also if it returns", "[deep]") {
   for (const NodeId n : {2, 3, 5, 8}) {
     for (uint64_t seed = 1; seed <= 20; ++seed) {
       INFO(n << " nodes, seed " << seed);
@@ -161,7 +161,7 @@ TEST_CASE("the minimum does not pass a voter that is partitioned, also if it ret
   }
 }
 
-TEST_CASE("voters of a run start together at step 0, whenever each of them joins") {
+TEST_CASE("voters of a run start together at step 0, whenever each of them joins", "[deep]") {
   constexpr uint64_t kPresent = 10;
   for (const NodeId n : {2, 3, 5, 8}) {
     for (uint64_t seed = 1; seed <= 20; ++seed) {
@@ -229,7 +229,7 @@ TEST_CASE("a late voter starts at the minimum of the others, also if they went o
   }
 }
 
-TEST_CASE("no node believes in more than the minimum clock under failures, leaves, joins and message loss") {
+TEST_CASE("no node believes in more than the minimum clock under failures, leaves, joins and message loss", "[deep]") {
   int whole = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
@@ -248,7 +248,7 @@ TEST_CASE("no node believes in more than the minimum clock under failures, leave
   CHECK(whole >= 250);
 }
 
-TEST_CASE("after any failure the others continue within three seconds") {
+TEST_CASE("after any failure the others continue within three seconds", "[deep]") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     Rng rng(seed, 98);
@@ -265,7 +265,7 @@ TEST_CASE("after any failure the others continue within three seconds") {
   }
 }
 
-TEST_CASE("a leave or join, even of the root, delays the others only briefly") {
+TEST_CASE("a leave or join, even of the root, delays the others only briefly", "[deep]") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     Rng rng(seed, 97);
@@ -299,7 +299,7 @@ TEST_CASE("a lost connection counts as a failure at once: the others stop waitin
   check_progress(world);
 }
 
-TEST_CASE("partitioned halves continue separately, and together after the partition heals") {
+TEST_CASE("partitioned halves continue separately, and together after the partition heals", "[deep]") {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     Rng rng(seed, 96);
@@ -316,7 +316,7 @@ TEST_CASE("partitioned halves continue separately, and together after the partit
   }
 }
 
-TEST_CASE("a step of a thousand nodes costs two messages a node and at most twice the depth in hops") {
+TEST_CASE("a step of a thousand nodes costs two messages a node and at most twice the depth in hops", "[deep]") {
   BarrierWorld world(72, {constant_latency(1e-3)}, 1);
   world.add(0, {});
   for (NodeId node = 1; node < 1000; ++node) {
@@ -379,7 +379,7 @@ TEST_CASE("a node suspended for seconds is included only when the others rely on
   check_progress(world);
 }
 
-TEST_CASE("a node that joins without a root starts at the clock of the others") {
+TEST_CASE("a node that joins without a root starts at the clock of the others", "[deep]") {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     Rng rng(seed, 95);
     OverlayWorld world(seed, link_of(rng, seed % 2 == 0 ? 0.01 : 0));

@@ -80,7 +80,7 @@ TEST_CASE("a lookup ends when the node leaves or no peer replies") {
   if (!found.ok()) CHECK((found.error().code == Code::timeout || found.error().code == Code::unreachable));
 }
 
-TEST_CASE("the size estimate is exact where the lists cover the ring, and within its error elsewhere") {
+TEST_CASE("the size estimate is exact where the lists cover the ring, and within its error elsewhere", "[deep]") {
   const uint64_t seed = 44;
   INFO("seed " << seed);
   for (const NodeId n : {1, 2, 5, 20, 33}) {
@@ -105,7 +105,7 @@ TEST_CASE("the size estimate is exact where the lists cover the ring, and within
   CHECK(within >= 360);
 }
 
-TEST_CASE("samples are uniform without repetition, also right after a fifth of the nodes has changed") {
+TEST_CASE("samples are uniform without repetition, also right after a fifth of the nodes has changed", "[deep]") {
   const uint64_t seed = 45;
   INFO("seed " << seed);
   OverlayWorld world(seed);

@@ -412,7 +412,7 @@ class Dripping : private NonCopyable {
 
 }  // namespace
 
-TEST_CASE("connections that drip a byte at a time exclude no client from a page and its metrics") {
+TEST_CASE("connections that drip a byte at a time exclude no client from a page and its metrics", "[deep]") {
   const size_t drips = GENERATE(64, 130, 400);
   CAPTURE(drips);
   const ServedPage served;

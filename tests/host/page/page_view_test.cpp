@@ -11,7 +11,7 @@
 
 using nlohmann::json;
 
-TEST_CASE("a message about a thousand nodes is small, and includes the nodes that need attention") {
+TEST_CASE("a message about a thousand nodes is small, and includes the nodes that need attention", "[deep]") {
   json state = test::sample_state(1000);
   state["nodes"][777]["state"] = "silent";
   for (int line = 0; line < 500; ++line) {

@@ -11,7 +11,7 @@ local jobs = {}
 -- case: training {all,ring,random} 5 300 5 at: rehearsal:{1,2,3,5,8,3x2}
 -- case: training {all,ring,random} 5 30000 5 threads flags: --seed SEED within: 120 at: threads
 -- case: training {all,ring,random} 5 30000 5 wire flags: --seed SEED within: 120 at: isolate:5
--- case: training {all,ring,random} 5 100000 5 wire flags: --seed SEED within: 120 at: hosts:3x2
+-- deep: training {all,ring,random} 5 100000 5 wire flags: --seed SEED within: 120 at: hosts:3x2
 -- case: training {all,ring,random} 30 1000 2 at: rehearsal:4
 -- case: training all 30 1000 2 flags: --seed SEED within: 120 at: isolate
 function jobs.training(...)
@@ -93,7 +93,7 @@ function jobs.rounds_continue_during_long_steps(...)
   handle:abort()
 end
 
--- case: sixty_four_nodes_average {all,ring,random} within: 120 at: rehearsal:64
+-- deep: sixty_four_nodes_average {all,ring,random} within: 120 at: rehearsal:64
 function jobs.sixty_four_nodes_average(...)
   local model = actor.tensor.full({ 1000 }, actor.rank, { dtype = "float64" })
   local handle = actor.average.start(model, { sync_interval_ms = 1, peers = (...) })

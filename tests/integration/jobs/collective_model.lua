@@ -2,7 +2,7 @@
 -- all ranks, call, and compare. An error names the seed and the call.
 -- case: run 20 within: 120 at: rehearsal:{1,2,3,4,5,6,7,9}
 -- case: SEED 20 within: 120 at: threads:{2,3,8} isolate:{2,5,9}
--- case: SEED 40 within: 120 at: hosts:3x{1,2,3}
+-- deep: SEED 40 within: 120 at: hosts:3x{1,2,3}
 local actor = require "actor"
 local co, tensor = actor.collective, actor.tensor
 local n, me = actor.size, actor.rank

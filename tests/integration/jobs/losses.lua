@@ -194,7 +194,7 @@ local function counts_of(x, y, id) return { x[id + 1], y[id + 1], y[size - id] }
 -- step k - S.
 -- case: server {bsp,ssp:1,asp,pssp:2:1@poll:0.3} all at: rehearsal:{1,2,3,5,8}
 -- case: server {bsp,ssp:4,pbsp:2@sticky} all fp16 flags: --servers 3 at: rehearsal:3x2
--- case: server ssp:4 all fp16 flags: --servers 3 within: 90 at: rehearsal:64
+-- deep: server ssp:4 all fp16 flags: --servers 3 within: 90 at: rehearsal:64
 -- case: server {bsp,ssp:1} all fp16 flags: --codes 0,3 --faults kill=2,join=2,after=760ms,within=300ms at: rehearsal:5
 -- case: server {bsp,asp} all lua flags: --codes 0,3 --faults kill=1,join=1,after=760ms,within=300ms at: rehearsal:4
 -- case: server bsp all flags: --codes 0,3 --faults kill=1,break=1,within=500ms at: rehearsal:4

@@ -1,8 +1,8 @@
 -- Every optimiser under every schedule, with the kinds of clipping in turns, on the parameter server and locally by
 -- `opt:step`. One worker, so that both make the same updates. Arguments: the first kind of clipping, and the number of
 -- elements of the tensor that three servers split.
--- case: 2 501 flags: --servers 1 within: 60 at: threads:1
--- case: 1 50001 flags: --servers 3 within: 60 at: threads:1
+-- deep: 2 501 flags: --servers 1 within: 60 at: threads:1
+-- deep: 1 50001 flags: --servers 3 within: 60 at: threads:1
 local actor = require "actor"
 local optim, param, tensor = actor.optim, actor.param, actor.tensor
 local decay = optim.decay

@@ -59,7 +59,7 @@ end
 -- case: counts native {ssp:4,pbsp:0} at: isolate
 -- case: counts lua {ssp:4,pbsp:0} at: hosts
 -- Three tensors of 8 MB:
--- case: counts lua ssp:2 2 2000000 3 at: rehearsal:3
+-- deep: counts lua ssp:2 2 2000000 3 at: rehearsal:3
 -- case: counts lua asp 2 2000000 3 at: threads:2 isolate hosts
 function jobs.counts(how, rule, steps, size, count)
   local n, size = tonumber(count) or 12, tonumber(size) or 3

@@ -243,7 +243,7 @@ TEST_CASE("an observer whose requests arrive far faster than replies leave is di
   CHECK(watcher.state()["run"]["size"] == 1);
 }
 
-TEST_CASE("an observer that does not read its replies is disconnected, and the others continue") {
+TEST_CASE("an observer that does not read its replies is disconnected, and the others continue", "[deep]") {
   TestProcess process(1);
   const std::string url = any_url("ipc");
   REQUIRE(process.cluster->open_control(url, "").ok());

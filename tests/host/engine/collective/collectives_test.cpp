@@ -50,7 +50,7 @@ TEST_CASE("operations are known by name") {
   CHECK_FALSE(parse_collective_op("", op));
 }
 
-TEST_CASE("every operation combines in rank order, bit for bit on all ranks, in every order of arrival") {
+TEST_CASE("every operation combines in rank order, bit for bit on all ranks, in every order of arrival", "[deep]") {
   for (const Algorithm algorithm : kAlgorithms) {
     for (const uint32_t ranks : {1U, 2U, 3U, 5U, 8U}) {
       check_all_ops<float>(ranks, 40 + ranks, algorithm);

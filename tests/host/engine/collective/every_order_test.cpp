@@ -28,7 +28,7 @@ void check(const OrderPlan& plan) {
 
 }  // namespace
 
-TEST_CASE("in every order of frames and losses all survivors see the same end of every call") {
+TEST_CASE("in every order of frames and losses all survivors see the same end of every call", "[deep]") {
   for (const uint32_t ranks : {2U, 3U, 4U}) {
     for (uint32_t losses = 1; losses < ranks; ++losses) {
       check({CollectiveKind::allreduce, Algorithm::automatic, ranks, 2, losses});

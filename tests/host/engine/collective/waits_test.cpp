@@ -69,18 +69,18 @@ CallSpec barrier_spec(const std::string& where) { return spec_of(CollectiveKind:
 
 }  // namespace
 
-TEST_CASE("ranks of a process that wait for each other in a cycle end with an error with all lines") {
+TEST_CASE("ranks of a process that wait for each other in a cycle end with an error with all lines", "[deep]") {
   TestProcess process(3);
   check_cycle(in_a_cycle([&](const std::function<void(Node&)>& work) { process.everywhere(work); }, 3));
 }
 
-TEST_CASE("ranks of several hosts that wait for each other in a cycle end with an error with all lines") {
+TEST_CASE("ranks of several hosts that wait for each other in a cycle end with an error with all lines", "[deep]") {
   CourierRun run("tcp", {1, 1, 1});
   check_cycle(in_a_cycle([&](const std::function<void(Node&)>& work) { run.run.everywhere(work); }, 3,
                          [&](Node& node) -> Arbiter& { return run.place_of(node).arbiter; }));
 }
 
-TEST_CASE("a chain of waits behind a computing rank is no cycle") {
+TEST_CASE("a chain of waits behind a computing rank is no cycle", "[deep]") {
   TestRun run("tcp", {1, 1, 1});
   std::vector<Status> statuses(3);
   run.everywhere([&](Node& node) {
@@ -97,7 +97,7 @@ TEST_CASE("a chain of waits behind a computing rank is no cycle") {
   }
 }
 
-TEST_CASE("the error of a wait for an asynchronous call names the place of a rank that has not started it") {
+TEST_CASE("the error of a wait for an asynchronous call names the place of a rank that has not started it", "[deep]") {
   const std::vector<std::string> places = {"ended", "in an action", "in another call"};
   // All nodes run at once, since they wait and do not compute. Either of two ranks that wait for each other may detect
   // this first; that ends the run, like a script's error, and the other rank is notified.
@@ -144,7 +144,7 @@ TEST_CASE("the error of a wait for an asynchronous call names the place of a ran
   }
 }
 
-TEST_CASE("an asynchronous call that all members have started is not given up, whatever they do meanwhile") {
+TEST_CASE("an asynchronous call that all members have started is not given up, whatever they do meanwhile", "[deep]") {
   CourierRun run("tcp", {1, 1, 1});
   std::vector<Status> statuses(3);
   run.run.everywhere([&](Node& node) {

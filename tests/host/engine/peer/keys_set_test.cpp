@@ -120,6 +120,7 @@ TEST_CASE("a reader of a value in parts sees one complete set, and old parts are
   for_seeds(2, [](uint64_t seed) { return sets(seed, 0); });
 }
 
-TEST_CASE("a reader of a value in parts sees one complete set, and old parts are removed, under any failure") {
+TEST_CASE("a reader of a value in parts sees one complete set, and old parts are removed, under any failure",
+          "[deep]") {
   for_seeds(6, [](uint64_t seed) { return sets(seed, 0.0015); });
 }

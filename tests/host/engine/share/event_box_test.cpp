@@ -142,7 +142,7 @@ TEST_CASE("a wait for a failed sender ends when its events have been taken") {
   CHECK(run.events(run.node(0)).send({1, 2}, message("x", 2)).value() == 1);
 }
 
-TEST_CASE("a wait without a sender ends when every other worker has failed or ended") {
+TEST_CASE("a wait without a sender ends when every other worker has failed or ended", "[deep]") {
   CourierRun run("tcp", {2, 1});
   run.run.coordinator->cluster->report_ended(1, 0);
   Error error;

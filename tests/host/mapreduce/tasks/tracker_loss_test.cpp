@@ -200,7 +200,7 @@ TEST_CASE("inputs that are missing repeatedly for long end the action") {
   CHECK_THAT(outcome.message, Contains("first on rank 0 (worker 0 on host0): disk 1 is broken"));
 }
 
-TEST_CASE("accumulators too large for a frame end the action with advice") {
+TEST_CASE("accumulators too large for a frame end the action with advice", "[deep]") {
   TrackerWorld world({0});
   world.enter(0, 1, plan_of({stage_of(1, 2)}));
   const Blob half = Blob::allocate(kMaxAccumulatorBytes / 2 + 1);
@@ -335,7 +335,7 @@ TEST_CASE("a stage without users is not kept when a late worker has it made agai
 
 // ---- size ----
 
-TEST_CASE("ten thousand tasks and 64 workers take a small part of a second, and so does each loss") {
+TEST_CASE("ten thousand tasks and 64 workers take a small part of a second, and so does each loss", "[deep]") {
   std::vector<ProcessId> homes;
   for (NodeId id = 0; id < 64; ++id) homes.push_back(id / 2);
   TrackerWorld world(homes);
