@@ -34,7 +34,7 @@ end
 
 -- Whether a line of prose is too long. Tables, code, annotations and the runs of a test's job are no prose.
 local function too_long(path, line)
-  if line:match("^|") or line:match("^%s*%-%-%-?@") or line:match("^%s*%-%-%-? ?    ") or line:match("^%-%- case:") then
+  if line:match("^|") or line:match("^%s*%-%-%-?@") or line:match("^%s*%-%-%-? ?    ") or line:match("^%-%- case:") or line:match("^%-%- deep:") then
     return false
   end
   if path:match("%.lua$") and not line:match("^%s*%-%-") then return false end -- code before the comment

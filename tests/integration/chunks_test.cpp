@@ -263,7 +263,7 @@ TEST_CASE("chunks for all nodes end when interrupted at any moment, and the scri
 }
 
 // ACTORHOST_TEST_KILLS sets the number of runs, ACTORHOST_TEST_SEED the seed.
-TEST_CASE("a node killed during a chunk for all nodes ends the chunk, and the other nodes continue") {
+TEST_CASE("a node killed during a chunk for all nodes ends the chunk, and the other nodes continue", "[deep]") {
   std::mt19937 random(static_cast<unsigned>(number_of("ACTORHOST_TEST_SEED", 1)));
   const std::vector<std::string> chunks = {
       "for i = 1, 1e9 do actor.collective.allreduce(tensor.full({ 2 }, 1), 'sum') end",

@@ -37,7 +37,7 @@ struct JobCase : Catch::ITestInvoker {
   }
 };
 
-/// The texts that a text with alternatives stands for: "a {b,c}" for "a b" and "a c".
+/// The texts of a text with alternatives: "a {b,c}" for "a b" and "a c".
 Words expanded(const std::string& text) {
   const size_t open = text.find('{');
   const size_t close = text.find('}', open);

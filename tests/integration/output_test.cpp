@@ -121,7 +121,8 @@ TEST_CASE("an error with a table value prints the table's content") {
   CHECK_THAT(run.err, Contains("actorhost: rank 0: {code = 3, tried = {\"a\", \"b\"}, why = \"full\"}"));
 }
 
-TEST_CASE("isolated nodes write whole lines into one pipe or file, lose none, and preserve each node's order") {
+TEST_CASE("isolated nodes write whole lines into one pipe or file, lose none, and preserve each node's order",
+          "[deep]") {
   const JobFolder folder;
   const auto [job, end] = GENERATE(table<std::string, std::string>({{"lines", " | cat > out"},
                                                                     {"lines", " > out"},

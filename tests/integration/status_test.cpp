@@ -21,7 +21,7 @@ size_t count_in(const json& state, const std::string& name, const json& value) {
 
 }  // namespace
 
-TEST_CASE("status shows the computing nodes and the awaited nodes, in threads, processes and hosts") {
+TEST_CASE("status shows the computing nodes and the awaited nodes, in threads, processes and hosts", "[deep]") {
   const auto folder = std::make_unique<JobFolder>();
   for (const Words& place : {Words{"-n", "3"}, Words{"-n", "3", "--isolate"}}) {
     const std::string file = "done" + std::to_string(place.size());

@@ -72,7 +72,7 @@ TEST_CASE("SIGTERM to all processes of a run, or to each of its hosts, acts once
   CHECK_THAT(hosts[0].err(), Contains("checkpoint saved/"));
 }
 
-TEST_CASE("all of a job's own checkpoints are saved once more at SIGTERM") {
+TEST_CASE("all of a job's own checkpoints are saved once more at SIGTERM", "[deep]") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "1"}, Words{"-n", "3"}, Words{"-n", "2", "--isolate"});
   const std::string ranks = GENERATE(as<std::string>(), "first", "all");

@@ -1,7 +1,7 @@
 -- Averaging converges like synchronous training to within half a per cent, for any choice of partners. Both runs train
 -- the same nets on the same shards for the same epochs. Progress between rounds does not depend on time: a worker waits
 -- for a round after a fixed number of steps. Without rounds before the abort the loss is 1.3 % to 2.5 %.
--- case: within: 200 at: threads
+-- deep: within: 200 at: threads
 local actor = require "actor"
 
 local co, data, nn, optim = actor.collective, actor.data, actor.nn, actor.optim

@@ -1,6 +1,6 @@
 -- The survivors of examples/peer_sgd.lua train all blocks of the model.
--- case: flags: --barrier {bsp,asp} --codes 0,3 --faults kill=1,within=400ms at: rehearsal:4
--- case: flags: --barrier {bsp,asp} --codes 0,3 --faults break=1,within=400ms at: rehearsal:3
+-- deep: flags: --barrier {bsp,asp} --codes 0,3 --faults kill=1,within=400ms at: rehearsal:4
+-- deep: flags: --barrier {bsp,asp} --codes 0,3 --faults break=1,within=400ms at: rehearsal:3
 -- deep: flags: --barrier bsp --codes 0,3 --faults partition=1:8s,within=400ms at: rehearsal:5
 local actor = require "actor"
 local distance

@@ -193,12 +193,12 @@ local function counts_of(x, y, id) return { x[id + 1], y[id + 1], y[size - id] }
 -- With "all" a worker sees all of its own updates, and in step k under bsp and ssp:S the updates of the others before
 -- step k - S.
 -- case: server {bsp,ssp:1,asp,pssp:2:1@poll:0.3} all at: rehearsal:{1,2,3,5,8}
--- case: server {bsp,ssp:4,pbsp:2@sticky} all fp16 flags: --servers 3 at: rehearsal:3x2
+-- deep: server {bsp,ssp:4,pbsp:2@sticky} all fp16 flags: --servers 3 at: rehearsal:3x2
 -- deep: server ssp:4 all fp16 flags: --servers 3 within: 90 at: rehearsal:64
--- case: server {bsp,ssp:1} all fp16 flags: --codes 0,3 --faults kill=2,join=2,after=760ms,within=300ms at: rehearsal:5
+-- deep: server {bsp,ssp:1} all fp16 flags: --codes 0,3 --faults kill=2,join=2,after=760ms,within=300ms at: rehearsal:5
 -- case: server {bsp,asp} all lua flags: --codes 0,3 --faults kill=1,join=1,after=760ms,within=300ms at: rehearsal:4
 -- case: server bsp all flags: --codes 0,3 --faults kill=1,break=1,within=500ms at: rehearsal:4
--- case: server ssp:2 drop flags: --codes 0,3 --faults kill=2,break=1,within=400ms at: rehearsal:5
+-- deep: server ssp:2 drop flags: --codes 0,3 --faults kill=2,break=1,within=400ms at: rehearsal:5
 -- case: server asp buffer flags: --codes 0,3 --faults kill=1,stall=1:6s,within=400ms at: rehearsal:4
 -- case: server pssp:2:4 scale flags: --codes 0,3 --faults kill=1,one-way=1:6s,within=400ms at: rehearsal:4
 -- case: server pbsp:2 all flags: --codes 0,3 --faults kill=1,partition=1:6s,break=1,within=400ms at: rehearsal:4
@@ -254,15 +254,15 @@ end
 -- same updates as on the server. `how`: "lua" merges in Lua, "sgd" compares the parts of a value whose optimiser has a
 -- state.
 -- case: peers {bsp,ssp:2} at: rehearsal:{1,2,3,5,8}
--- case: peers ssp:2 flags: --codes 0,3 --faults kill=1,break=1,within=900ms at: rehearsal:5
--- case: peers bsp flags: --codes 0,3 --faults crash=1,partition=1:1s,within=900ms at: rehearsal:5
+-- deep: peers ssp:2 flags: --codes 0,3 --faults kill=1,break=1,within=900ms at: rehearsal:5
+-- deep: peers bsp flags: --codes 0,3 --faults crash=1,partition=1:1s,within=900ms at: rehearsal:5
 -- case: peers asp flags: --codes 0,3 --faults kill=1,stall=1:6s,break=1,within=900ms at: rehearsal:4
--- case: peers bsp flags: --codes 0,3 --faults kill=1,one-way=1:6s,within=900ms at: rehearsal:3
+-- deep: peers bsp flags: --codes 0,3 --faults kill=1,one-way=1:6s,within=900ms at: rehearsal:3
 -- case: peers {bsp,asp} flags: --codes 0,3 --faults kill=1,join=2,after=800ms,within=500ms at: rehearsal:4
 -- case: peers {bsp,asp} lua flags: --codes 0,3 --faults kill=1,break=1,within=500ms at: rehearsal:4
--- case: peers bsp sgd flags: --codes 0,3 --faults kill=1,break=1,within=500ms at: rehearsal:4
+-- deep: peers bsp sgd flags: --codes 0,3 --faults kill=1,break=1,within=500ms at: rehearsal:4
 -- Two hosts are killed and a third is cut off: three replicas of a key may be lost, a fourth is not.
--- case: peers bsp flags: --replicas 4 --codes 0,3 --faults kill=2,break=1,partition=1:700ms,within=900ms at: rehearsal:5
+-- deep: peers bsp flags: --replicas 4 --codes 0,3 --faults kill=2,break=1,partition=1:700ms,within=900ms at: rehearsal:5
 function jobs.peers(rule, how)
   local peer, steps, mine, hashes = actor.peer, 20, 0, {}
   local counted = how ~= "sgd"

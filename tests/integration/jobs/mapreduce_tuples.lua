@@ -1,7 +1,7 @@
 -- Tuples (arrays of numbers, texts and booleans) as keys: equality, order and hashes by their elements, in each keyed
 -- operation; and errors for other tables.
 -- case: at: threads:1 isolate:2 hosts:2
--- case: spilled flags: --memory 16M within: 90 at: threads:2
+-- deep: spilled flags: --memory 16M within: 90 at: threads:2
 local mr = require "actor.mapreduce"
 local compare = require "compare"
 

@@ -98,7 +98,7 @@ TEST_CASE("a later message ends a half message of the same sender") {
   CHECK(half.unique());
 }
 
-TEST_CASE("peers hold no bytes of nodes that failed during large writes") {
+TEST_CASE("peers hold no bytes of nodes that failed during large writes", "[deep]") {
   for_seeds(3, [](uint64_t seed) -> std::string {
     constexpr NodeId kStable = 4;
     constexpr int kRounds = 12;

@@ -116,7 +116,7 @@ std::optional<std::string> sets(uint64_t seed, double churn) {
 
 }  // namespace
 
-TEST_CASE("a reader of a value in parts sees one complete set, and old parts are removed") {
+TEST_CASE("a reader of a value in parts sees one complete set, and old parts are removed", "[deep]") {
   for_seeds(2, [](uint64_t seed) { return sets(seed, 0); });
 }
 
