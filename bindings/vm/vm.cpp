@@ -91,6 +91,17 @@ void keep_hook_functions(lua_State* L) {
   lua_pop(L, 1);
 }
 
+/// Turns off an optimisation of LuaJIT that is wrong in Debian 12's release: NOTES.md, "Loads fused into x86
+/// instructions".
+void set_compiler_options(lua_State* L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_getfield(L, -1, "jit.opt");
+  lua_getfield(L, -1, "start");
+  lua_pushliteral(L, "-fuse");
+  lua_call(L, 1, 0);
+  lua_pop(L, 2);
+}
+
 }  // namespace
 
 // Marks the outermost run or call: a stop request may signal the thread only inside.
@@ -134,6 +145,7 @@ int Vm::set_up(lua_State* L) {
   lua_pushlightuserdata(L, vm);
   lua_rawset(L, LUA_REGISTRYINDEX);
   luaL_openlibs(L);
+  set_compiler_options(L);
   keep_hook_functions(L);
   lua_pushcfunction(L, guarded<message_handler>);
   vm->handler_ref_ = luaL_ref(L, LUA_REGISTRYINDEX);
