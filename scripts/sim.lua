@@ -25,7 +25,7 @@ local known = {
   { name = "nodes", value = "N", kind = "integer", help = "how many nodes (100)" },
   { name = "time", value = "SECONDS", kind = "number", help = "simulated time (200; of a replay: its own)" },
   { name = "work", value = "DIST", help = "seconds of a step: [C+]exp(mean), gamma(shape,scale), pareto(shape,min), lognormal(mu,sigma), uniform(low,high), const(c), trace(FILE) (" .. sim.default_work .. ")" },
-  { name = "repeat", value = "N", kind = "integer", help = "runs of each, with seeds SEED, SEED+1, ... (1; of --paper 10)" },
+  { name = "repeat", value = "N", kind = "integer", help = "runs of each, with seeds SEED, SEED+1, ... (1)" },
   { name = "seed", value = "N", kind = "integer", default = 1, help = "of the first run" },
   { name = "resample", value = "event|sticky|poll:SECONDS", help = "when a sampled rule draws again (event; peers: poll:0.5)" },
   { name = "straggler", value = "SHARE:FACTORx", help = "that share of the nodes is slower by the factor; ...@SECONDS: others after that time" },
@@ -54,7 +54,6 @@ local known = {
   { name = "graphs", value = "GRAPH,...", many = true, help = "instead of barrier rules, decentralised training of --train (linear): ring, exponential, one_peer, pairs, base:K, regular:D, complete; takes --nodes (25), --rounds and --seed" },
   { name = "rounds", value = "N", kind = "integer", help = "of --graphs (200)" },
   { name = "replay", value = "FILE", help = "the work and network times of a run recorded with --record; compares with the measured steps" },
-  { name = "paper", value = "DIR", help = "every experiment of the literature, as DIR/index.html" },
   { name = "list", help = "the rules and merge policies, one line each" },
   { name = "rule-timeout", value = "SECONDS", kind = "number", default = 10, help = "end a rule whose answers take longer" },
   { name = "no-native", help = "run the classic rules in Lua too" },
@@ -262,23 +261,6 @@ local function save_plots(values, rows, varied, configuration)
   return true
 end
 
--- The flags that --paper takes; its experiments define everything else.
-local of_paper = { paper = true, jobs = true, ["repeat"] = true, seed = true, ["no-progress"] = true }
-
--- An error for flags that --paper does not take.
-local function wrong_paper(values, given, rules)
-  local useless = {}
-  for _, name in ipairs(given) do
-    if not of_paper[name] then useless[#useless + 1] = "--" .. name end
-  end
-  for _, rule in ipairs(rules) do useless[#useless + 1] = rule end
-  if #useless > 0 then
-    return ("--paper defines its own experiments: it does not take %s (it takes --jobs, --repeat, --seed and --no-progress)")
-      :format(table.concat(useless, ", "))
-  end
-  return grid.wrong_seeds(values)
-end
-
 -- The flags that --graphs takes.
 local of_graphs = { graphs = true, nodes = true, rounds = true, seed = true, train = true }
 
@@ -331,12 +313,6 @@ local function main()
   if values.rounds then return usage_error("--rounds belongs to --graphs") end
   local jobs = jobs_of(values.jobs)
   if not jobs then return usage_error("--jobs wants a number of processes from 1 to 1024, or auto, got '%s'", values.jobs) end
-  if values.paper then
-    local wrong = wrong_paper(values, given, rest)
-    if wrong then return usage_error("%s", wrong) end
-    return sim.paper.run(values.paper,
-      { jobs = jobs, repeats = values["repeat"], seed = values.seed, quiet = values["no-progress"] })
-  end
   local barriers = rest
   for _, text in ipairs(values.barrier or {}) do
     for word in text:gmatch("[^,]+") do barriers[#barriers + 1] = word end

@@ -17,6 +17,7 @@ constexpr CommandText kCommands[] = {
     {"rehearse", "rehearse [flags] job.lua [args..]", "run a job on simulated hosts in this process"},
     {"sim", "sim [flags] [rule.lua...]", "simulate barrier rules"},
     {"advise", "advise [flags] TRACE|RUN", "rank the rules for a recorded or running job"},
+    {"reproduce", "reproduce [flags] NAME|all", "the experiments of papers again, a verdict on each claim"},
     {"fetch", "fetch mnist|URL", "store a data set or a file in the cache of this user"},
     {"doctor", "doctor [--json]", "check this machine: limits, ports, token, libraries"},
     {"help", "help [NAME|WORDS]", "help on a function or flag, or about words; as pages"},

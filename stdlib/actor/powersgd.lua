@@ -10,6 +10,8 @@ local tensor = require("actor.tensor")
 ---@field private states table<any, {error: actor.Tensor, right: actor.Tensor}>
 ---@field private sent number bytes
 ---@field private whole number bytes
+---@field size? integer number of workers, if they are not the nodes of this run (actor.reproduce simulates workers)
+---@field allreduce? fun(t: actor.Tensor): actor.Tensor the sum over these workers
 local PowerSgd = check.class("powersgd:")
 
 local epsilon = 1e-8
@@ -31,6 +33,7 @@ local function bytes_of(t) return t.size * (t.dtype == "float64" and 8 or 4) end
 
 local function reduced(self, t)
   self.sent = self.sent + bytes_of(t)
+  if self.allreduce then return self.allreduce(t) end
   return require("actor.collective").allreduce(t)
 end
 
@@ -47,7 +50,7 @@ end
 function PowerSgd:mean(t, key)
   if not tensor.is_tensor(t) then check.wrong("t", "powersgd:mean", "a tensor", t) end
   if key == nil then check.wrong("key", "powersgd:mean", "a key", key) end
-  local size = require("actor").size
+  local size = self.size or require("actor").size
   self.whole = self.whole + bytes_of(t)
   local rows = t.ndim > 1 and t.shape[1] or 1
   local columns = rows > 0 and t.size / rows or 0

@@ -42,7 +42,7 @@ TEST_CASE("an unknown flag or command is an error that names the nearest") {
       {{"agnet"}, "'agnet' is neither a Lua file here nor a command; did you mean agent?"},
       {{"xyzzy"},
        "'xyzzy' is neither a Lua file here nor a command (run, agent, advise, dashboard, doctor, fetch, help, launch, "
-       "rehearse, repl, "
+       "rehearse, repl, reproduce, "
        "sim, "
        "status, "
        "top)"},

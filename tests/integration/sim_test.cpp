@@ -219,51 +219,14 @@ TEST_CASE("an invalid command line exits with 2", "[deep]") {
       {{"--seed", "9007199254740992"}, "--seed wants a whole number"},
       {{"--topology", "ring"}, "oracle, server:SHARDS"},
       {{"--replay", "/nowhere/trace.csv"}, "/nowhere/trace.csv"},
-      {{"--paper", "/dev/null/x"}, "/dev/null/x"},
-      {{"--paper", "lab", "--nodes", "5", "--csv", "x.csv", "mine.lua"},
-       "does not take --nodes, --csv, mine.lua (it takes"},
-      {{"--paper", "lab", "--seed", "-1"}, "--seed wants a whole number"},
       {{"--log", "z", "--svg", "x.svg"}, "--log wants x, y or xy, got 'z'"},
       {{"--log", "x"}, "--log is for a plot: give --svg or --png with it"},
-      {{"--paper", "lab", "--repeat", "0"}, "--repeat wants a number"},
+      {{"--repeat", "0"}, "--repeat wants a number"},
   };
   for (const auto& [args, expected] : cases) {
     const Ended run(sim(dir, args), 2);
     CHECK_THAT(run.err, Contains(expected));
   }
-}
-
-TEST_CASE("the experiments of the literature produce their plots, tables and a page with all of them", "[deep]") {
-  const TempDir dir;
-  const Ended run(sim(dir, {"--paper", "lab", "--repeat", "1", "--seed", "3", "-j", "2"}, 100));
-  const std::string page = read_text(dir / "lab/index.html");
-  size_t plots = 0;
-  for (size_t at = page.find("<img src=\""); at != std::string::npos; at = page.find("<img src=\"", at + 1)) {
-    const size_t from = at + 10;
-    const std::string file = page.substr(from, page.find('"', from) - from);
-    INFO(file);
-    CHECK_THAT(read_text(dir / "lab" / file), Contains("<svg") && Contains("</svg>"));
-    ++plots;
-  }
-  CHECK(plots > 20);
-  CHECK_THAT(page, Contains("bsp: mean step") && Contains("least bound of the second moment") && Contains("14.66"));
-  CHECK_THAT(read_text(dir / "lab/barriers.csv"), Contains("\nbsp,1,3,200,200,"));
-  // The distributions of the sample-size figure, with SSP beside them.
-  const std::string sizes = read_text(dir / "lab/sample-size-cdf.svg");
-  CHECK_THAT(sizes, Contains("Cumulative distribution of 9 series") && Contains(">ssp:4<"));
-  for (const char* beta : {"0", "1", "2", "4", "8", "16", "32", "64"}) {
-    CHECK_THAT(sizes, Contains(">pbsp:" + std::string(beta) + "<"));
-  }
-  CHECK_THAT(read_text(dir / "lab/sample-size.csv"), Contains("\nssp:4,"));
-  // A single run of each: the page neither shows nor mentions an interval.
-  CHECK_THAT(page, Contains("each figure here is of one run, with no interval") && !Contains("95 % interval") &&
-                       !Contains("1 seeds"));
-  CHECK_THAT(read_text(dir / "lab/stragglers-mean.svg"), !Contains("class=\"band\""));
-  CHECK_THAT(read_text(dir / "lab/barriers-mean.svg"), !Contains("class=\"err\""));
-  // The sample-size axis is drawn for pBSP, in its colour of the other figures.
-  CHECK_THAT(read_text(dir / "lab/barriers-cdf.svg"), Contains("<g class=\"c4\">"));
-  const std::string mean = read_text(dir / "lab/sample-size-mean.svg");
-  CHECK_THAT(mean, Contains("<g class=\"c4\">") && !Contains("<g class=\"c1\">"));
 }
 
 TEST_CASE("an output file that is a link remains a link, even without its target") {

@@ -161,5 +161,4 @@ test("the page is well-formed, escapes texts, and states which published figures
   matches(html, "1 of 3 published figures are met within 3 % or one step, and 1 more is among our single runs;", true)
   matches(html, '<td class="number">28.90 to 33.75</td><td>no, but single runs are</td>', true)
   equal(select(2, html:gsub("<td>no</td>", "")), 1)
-  equal(page.count { { files = { 1, 2 } }, { files = {} } }, 2)
 end)

@@ -19,11 +19,12 @@ local M = {}
 ---@field distance number[] consensus distance after each round: root of the mean square of the distances from the mean model
 ---@field loss number[] of the mean model, after each round that `points` selects
 ---@field accuracy? number[]
+---@field own_loss? number[] the mean of the losses of the nodes' models, with the option `own`
 ---@field rounds integer[] the rounds of `loss`
 
 local kinds = {
   graph = "any", nodes = "number", rounds = "number", model = "table", seed = "number?", rate = "number|function?",
-  points = "number?",
+  points = "number?", own = "boolean?",
 }
 
 local function mean_of(models)
@@ -71,7 +72,7 @@ end
 ---}
 ---print(result.loss[#result.loss] < result.loss[1], result.partners)  --> true 1
 ---```
----@param options {graph: string|actor.Graph|actor.graph.Function, nodes: integer, rounds: integer, model: actor.sim.Model, seed?: integer, rate?: number|fun(updates: integer, nodes: integer): number, points?: integer}
+---@param options {graph: string|actor.Graph|actor.graph.Function, nodes: integer, rounds: integer, model: actor.sim.Model, seed?: integer, rate?: number|fun(updates: integer, nodes: integer): number, points?: integer, own?: boolean}
 ---@return actor.sim.Gossip
 function M.run(options)
   local fn = "gossip.run"
@@ -83,7 +84,8 @@ function M.run(options)
   local first = model.init(rng(seed), { nodes = n, seed = seed, time = options.rounds })
   local models, weights = {}, {}
   for id = 0, n - 1 do models[id], weights[id] = copy(first), 1 end
-  local out = { graph = made.name, partners = 0, distance = {}, loss = {}, accuracy = model.accuracy and {}, rounds = {} }
+  local out = { graph = made.name, partners = 0, distance = {}, loss = {}, accuracy = model.accuracy and {},
+    own_loss = options.own and {}, rounds = {} }
   for round = 1, options.rounds do
     for id = 0, n - 1 do
       local update = model.gradient(models[id], id, round - 1, train.rng_of(seed, id, round - 1))
@@ -104,6 +106,11 @@ function M.run(options)
       local k = #out.rounds + 1
       out.rounds[k], out.loss[k] = round, model.loss(mean)
       if model.accuracy then out.accuracy[k] = model.accuracy(mean) end
+      if options.own then
+        local sum = 0
+        for id = 0, n - 1 do sum = sum + model.loss(models[id]) end
+        out.own_loss[k] = sum / n
+      end
     end
   end
   return out

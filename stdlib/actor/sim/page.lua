@@ -1,4 +1,5 @@
---- The page of `actorhost sim --paper`: one HTML file beside its plots, legible in light and dark, no script.
+--- The page of the barrier experiments (`actorhost reproduce psp`): one HTML file beside its plots, legible in light
+--- and dark, no script. `head`, `escaped` and `comparison_table` serve the page of all papers too.
 local M = {}
 
 local head = [[<!doctype html>
@@ -7,7 +8,7 @@ local head = [[<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>Barrier experiments</title>
+<title>{title}</title>
 <style>
 :root { color-scheme: light dark; --line: #8886; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
@@ -28,16 +29,15 @@ nav ul { padding: 0; }
 
 local escapes = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }
 
-local function escaped(text) return (tostring(text):gsub('[&<>"]', escapes)) end
+---@param text any
+---@return string html
+function M.escaped(text) return (tostring(text):gsub('[&<>"]', escapes)) end
+local escaped = M.escaped
 
----Counts the plots of the sections.
----@param sections table[]
----@return integer
-function M.count(sections)
-  local n = 0
-  for _, section in ipairs(sections) do n = n + #section.files end
-  return n
-end
+---Returns the begin of a page, up to its body.
+---@param title string
+---@return string html
+function M.head(title) return (head:gsub("{title}", function() return escaped(title) end)) end
 
 ---Whether the simulated figure agrees with the published figure: to within 3 %, or one step.
 ---@param row {published: number, mean: number}
@@ -54,7 +54,10 @@ local function verdict(row)
   return among_runs(row) and "no, but single runs are" or "no"
 end
 
-local function comparison_table(rows)
+---Returns a table of published figures beside the figures here.
+---@param rows {what: string, published: number, mean: number, half: number, n: integer, least: number, most: number}[]
+---@return string html
+function M.comparison_table(rows)
   local out = {
     '<table><tr><th>figure</th><th class="number">published</th><th class="number">here</th>'
       .. '<th class="number">difference</th><th class="number">single runs</th><th>within 3 % or one</th></tr>',
@@ -80,7 +83,7 @@ local function section_html(section)
     out[#out + 1] = ('<a href="%s"><img src="%s" alt="%s"></a>'):format(file, file, escaped(section.title))
   end
   out[#out + 1] = "</div>"
-  if #section.comparisons > 0 then out[#out + 1] = comparison_table(section.comparisons) end
+  if #section.comparisons > 0 then out[#out + 1] = M.comparison_table(section.comparisons) end
   out[#out + 1] = "</section>"
   return table.concat(out, "\n")
 end
@@ -88,7 +91,7 @@ end
 ---@param sections table[]
 ---@return string html
 function M.html(sections)
-  local out, agree, among, all, several = { head }, 0, 0, 0, false
+  local out, agree, among, all, several = { M.head("Barrier experiments") }, 0, 0, 0, false
   for _, section in ipairs(sections) do
     for _, row in ipairs(section.comparisons) do
       all, several = all + 1, several or row.n > 1

@@ -1,7 +1,6 @@
 --- Writes every experiment of the literature into one folder: tables, plots, and a page with the parameters of each and
 --- its figures beside the published figures.
 local files = require("actor.c.files")
-local command = require("actor.c.command")
 local figures = require("actor.sim.figures")
 local page = require("actor.sim.page")
 local plot = require("actor.plot")
@@ -160,7 +159,7 @@ local function write_experiment(dir, experiment, rows)
 end
 
 -- The bounds need no simulation.
-local published_minima = {
+M.published_minima = { -- beta, of the mean, of the second moment
   { 1, 14.66, 62.25 }, { 2, 12.71, 48.57 }, { 4, 11.39, 40.20 }, { 8, 10.57, 35.38 }, { 16, 10.08, 32.67 }, { 128, 9.58, 29.93 },
 }
 
@@ -182,7 +181,7 @@ local function write_bounds(dir)
     })
     section.files[moment] = file
   end
-  for _, row in ipairs(published_minima) do
+  for _, row in ipairs(M.published_minima) do
     for moment, name in ipairs { "mean", "second moment" } do
       local best = psp.best_a { beta = row[1], r = 4, T = 10000, moment = moment }
       section.comparisons[#section.comparisons + 1] = {
@@ -194,24 +193,20 @@ local function write_bounds(dir)
   return section
 end
 
----Runs all experiments and writes them into `dir`.
+---Runs all experiments and writes them into `dir`. Returns nil and a message after an error.
 ---@param dir string a folder, created if absent
 ---@param options {jobs: integer, repeats?: integer, seed?: integer, quiet?: boolean} repeats: seeds of each run, default 10, from `seed` up, default 1
----@return integer exit code
+---@return true?
+---@return string? message
 function M.run(dir, options)
   local made, message = files.make_directory(dir)
-  if not made then
-    command.err("actorhost sim: " .. message)
-    return 2
-  end
+  if not made then return nil, message end
   local experiments = require("actor.sim.experiments")(options.repeats or 10, options.seed or 1)
   local rows = run_all(experiments, options)
   local sections = {}
   for i, experiment in ipairs(experiments) do sections[i] = write_experiment(dir, experiment, rows[experiment.id]) end
   sections[#sections + 1] = write_bounds(dir)
-  save(dir .. "/index.html", page.html(sections))
-  print(("%s/index.html: %d experiments, %d plots"):format(dir, #sections, page.count(sections)))
-  return 0
+  return plot.save(dir .. "/index.html", page.html(sections))
 end
 
 return M

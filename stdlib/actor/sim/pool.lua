@@ -5,8 +5,13 @@ local command = require("actor.c.command")
 
 local M = {}
 
+local function name_of(task)
+  if task.barrier then return ("%s, repeat %d"):format(task.barrier, task.repeat_) end
+  return ("%s, %s, seed %d"):format(task.paper, task.run, task.seed)
+end
+
 ---Runs the tasks on `jobs` processes started with `args`.
----@param tasks actor.sim.Task[]
+---@param tasks (actor.sim.Task|actor.reproduce.Task)[]
 ---@param jobs integer
 ---@param args string[] arguments that make actorhost a worker that calls M.serve
 ---@param on_row fun(row: table, done: integer)
@@ -27,7 +32,7 @@ function M.run(tasks, jobs, args, on_row)
     local task = doing[worker]
     if not bytes then
       if bytes == nil then wrong = ("the process that simulated it ended: %s"):format(wrong) end
-      error(task and ("%s, repeat %d: %s"):format(task.barrier, task.repeat_, wrong) or wrong, 0)
+      error(task and ("%s: %s"):format(name_of(task), wrong) or wrong, 0)
     end
     doing[worker], running = nil, running - 1
     rows[task] = assert(codec.decode(bytes))

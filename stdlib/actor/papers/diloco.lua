@@ -1,0 +1,93 @@
+--- DiLoCo: many local AdamW steps, then an outer step with Nesterov momentum.
+local lockstep = require("actor.reproduce.lockstep")
+local optim = require("actor.optim")
+local runs = require("actor.reproduce.runs")
+local tensor = require("actor.tensor")
+
+local inner_steps = 50
+local per_point = 50
+
+-- Rounds of local steps. `size_of` gives the number of workers of a round, of all rounds.
+local function diloco(workers, rounds, rate, split, size_of)
+  return function(seed)
+    local run = lockstep.new { workers = workers, seed = seed, split = split }
+    local outer, inner = optim.sgd { lr = 0.7, momentum = 0.9, nesterov = true }, {}
+    local result = { x = {}, loss = {}, accuracy = {}, values = { sent = rounds } }
+    local shared, params = run.params:clone(), run.params
+    run:record(result, 0)
+    for round = 1, rounds do
+      local size = size_of and size_of(round, rounds) or workers
+      local difference = tensor.zeros_like(shared)
+      for worker = 0, size - 1 do
+        inner[worker] = inner[worker] or optim.adamw { lr = rate }
+        params:copy_(shared)
+        for _ = 1, inner_steps do inner[worker]:step({ params }, { run:gradient(worker) }) end
+        difference:axpy_(1 / size, shared - params)
+      end
+      outer:step({ shared }, { difference })
+      params:copy_(shared)
+      run:record(result, round * inner_steps)
+    end
+    return result
+  end
+end
+
+-- AdamW on the mean gradient of all workers in each step.
+local function synchronous(workers, steps, rate, split)
+  return function(seed)
+    local run = lockstep.new { workers = workers, seed = seed, split = split }
+    local optimiser, params = optim.adamw { lr = rate }, run.params
+    local result = { x = {}, loss = {}, accuracy = {}, values = { sent = steps } }
+    run:record(result, 0)
+    for step = 1, steps do
+      local mean = tensor.zeros_like(params)
+      for worker = 0, workers - 1 do mean:axpy_(1 / workers, run:gradient(worker)) end
+      optimiser:step({ params }, { mean })
+      if step % per_point == 0 then run:record(result, step) end
+    end
+    return result
+  end
+end
+
+---@type actor.reproduce.Paper
+return {
+  title = "DiLoCo: distributed low-communication training of language models",
+  authors = "Douillard, Feng, Rusu, Chhaparia, Donchev, Kuncoro, Ranzato, Szlam, Shen",
+  venue = "arXiv 2311.08105, 2023",
+  read = "the abstract and parts of the text; the outer step in two other implementations",
+  setting = "language models on C4, 8 workers with 500 local AdamW steps a round",
+  here = "a toy: a network with 32 hidden units on MNIST's digits, 8 workers with 50 local AdamW steps a round; the outer step has the "
+    .. "rate 0.7 and the momentum 0.9. Where data differ, half of each batch is of one or two classes that the worker has; the paper divides texts by clusters",
+  axis = "inner steps",
+  runs = function(scale)
+    local rounds = math.max(2, math.floor(24 * scale))
+    local rate = 0.002
+    local words = ("8 workers, %d rounds of %d steps"):format(rounds, inner_steps)
+    return {
+      runs.custom("synchronous", ("8 workers, %d steps"):format(rounds * inner_steps), synchronous(8, rounds * inner_steps, rate)),
+      runs.custom("diloco", words, diloco(8, rounds, rate)),
+      runs.custom("diloco, data differ", words, diloco(8, rounds, rate, true)),
+      runs.custom("diloco, 8 then 4 workers", words, diloco(8, rounds, rate, false, function(round, all)
+        return round <= all / 2 and 8 or 4
+      end)),
+    }
+  end,
+  claims = {
+    {
+      text = "performs as well as fully synchronous training (error within 10 %)", place = "abstract", measure = "error",
+      of = "diloco", against = "synchronous", wants = "as", within = 0.1,
+    },
+    {
+      text = "communicates far less (rounds of communication)", place = "abstract", measure = "sent", of = "diloco",
+      against = "synchronous", wants = "less", published = "500 times less (with 500 inner steps; here 50)",
+    },
+    {
+      text = "robust to the data distribution of each worker (error within 25 %)", place = "abstract", measure = "error",
+      of = "diloco, data differ", against = "diloco", wants = "as", within = 0.25,
+    },
+    {
+      text = "robust to workers that become unavailable (error within 10 %)", place = "abstract", measure = "error",
+      of = "diloco, 8 then 4 workers", against = "diloco", wants = "as", within = 0.1,
+    },
+  },
+}

@@ -1,0 +1,55 @@
+--- One-peer exponential graphs: one partner a round, and an exact mean after log2(n) rounds.
+local graph = require("actor.graph")
+local new_rng = require("actor.rng")
+local runs = require("actor.reproduce.runs")
+
+local function consensus(nodes)
+  local period = graph.one_peer.period(nodes)
+  return runs.custom(("numbers, %d nodes"):format(nodes), ("graph one_peer, nodes %d"):format(nodes), function(seed)
+    local random, numbers, x = new_rng(seed), {}, {}
+    for i = 1, nodes do numbers[i] = random:normal() end
+    local distance = graph.spread("one_peer", numbers, period)
+    for k = 1, period do x[k] = k end
+    return { x = x, distance = distance, values = { after_period = distance[period] } }
+  end)
+end
+
+---@type actor.reproduce.Paper
+return {
+  title = "Exponential graph is provably efficient for decentralized deep training",
+  authors = "Ying, Yuan, Chen, Hu, Pan, Yin",
+  venue = "NeurIPS 2021",
+  read = "the abstract; the graphs in the authors' code",
+  setting = "image tasks on clusters of GPUs",
+  here = "consensus of random numbers; and a quadratic whose centre differs from node to node, on 16 nodes. All graphs have the same rate. A round takes a tenth of a "
+    .. "second, and a second for each partner",
+  axis = "simulated seconds, or rounds of numbers",
+  plots = { { y = "loss", log_y = true }, { y = "distance", log_y = true } },
+  runs = function(scale)
+    local function run(name)
+      return runs.gossip(name, {
+        graph = name, nodes = 16, rounds = math.floor(600 * scale), model = { noise = 0.1, spread = 1, dims = 10 }, compute = 0.1,
+        link = 1, rate = 0.1,
+      })
+    end
+    return { consensus(16), consensus(64), run("one_peer"), run("exponential"), run("ring") }
+  end,
+  claims = {
+    {
+      text = "log2(n) one-peer graphs together average exactly, 16 nodes", place = "abstract", measure = "after_period",
+      of = "numbers, 16 nodes", against = 1e-9, wants = "less",
+    },
+    {
+      text = "log2(n) one-peer graphs together average exactly, 64 nodes", place = "abstract", measure = "after_period",
+      of = "numbers, 64 nodes", against = 1e-9, wants = "less",
+    },
+    {
+      text = "one-peer averages as effectively as the static graph (loss within 25 %)", place = "abstract", measure = "loss",
+      of = "one_peer", against = "exponential", wants = "as", within = 0.25,
+    },
+    {
+      text = "and communicates more efficiently (time to the target)", place = "abstract", measure = "to_target", of = "one_peer",
+      against = "exponential", wants = "less",
+    },
+  },
+}

@@ -1,0 +1,92 @@
+--- Workers with a small network each, one step after the other in this process: for experiments on local steps and on
+--- compressed gradients, where only the number of steps counts. The network has a hidden layer and classifies MNIST's
+--- digits (generated digits, without the files).
+local data = require("actor.data")
+local new_rng = require("actor.rng")
+local nn = require("actor.nn")
+
+local M = {}
+
+local classes = 10
+local batch = 16
+local tested = 1000
+
+---@class actor.reproduce.Lockstep
+---@field workers integer
+---@field params actor.Tensor all parameters of the network, which `gradient` uses
+---@field net actor.nn.Network
+local Lockstep = {}
+Lockstep.__index = Lockstep
+
+-- The positions of the images of each class.
+local function by_class(set)
+  local out = {}
+  for class = 1, classes do out[class] = {} end
+  for first = 1, set.n, 1000 do
+    local last = math.min(first + 999, set.n)
+    local _, labels = set:batch(data.range(first, last))
+    for i, class in ipairs(labels:totable()) do
+      local list = out[class]
+      list[#list + 1] = first + i - 1
+    end
+  end
+  return out
+end
+
+local sets = {} -- by number of training images
+
+---Makes the workers. With `split`, half of the images of worker w are of one or two classes.
+---@param options {workers: integer, seed: integer, hidden?: integer, split?: boolean}
+---@return actor.reproduce.Lockstep
+function M.new(options)
+  local set = sets[1] or data.mnist(nil, { train = 10000, test = tested })
+  sets[1] = set
+  local hidden = options.hidden or 32
+  local self = setmetatable({ workers = options.workers, seed = options.seed, set = set, step = 0, split = options.split }, Lockstep)
+  self.net = nn.sequential {
+    nn.linear(784, hidden, { seed = options.seed }), nn.relu(), nn.linear(hidden, classes, { seed = options.seed + 1 }),
+  }
+  self.params = self.net.flat_params
+  self.images, self.labels = set.test:batch(data.range(1, math.min(tested, set.test.n)))
+  if options.split then
+    sets.classes = sets.classes or by_class(set.train)
+    self.classes = sets.classes
+  end
+  return self
+end
+
+-- The positions of a worker's batch. With `split`, every second image of worker w is of the classes w, w + workers and
+-- so on.
+function Lockstep:positions(worker, random)
+  local out = {}
+  for i = 1, batch do
+    if self.split and i % 2 == 0 then
+      local own = (worker + self.workers * random:below(math.ceil((classes - worker) / self.workers))) % classes + 1
+      local list = self.classes[own]
+      out[i] = list[random:below(#list) + 1]
+    else
+      out[i] = random:below(self.set.train.n) + 1
+    end
+  end
+  return out
+end
+
+---Computes a worker's gradient of its next batch, at the present parameters.
+---@param worker integer from 0
+---@return actor.Tensor gradient of all parameters; valid until the next call
+function Lockstep:gradient(worker)
+  self.step = self.step + 1
+  local random = new_rng(self.seed, (worker + 1) * 2 ^ 24 + self.step)
+  self.net:loss(self.set.train:batch(self:positions(worker, random)))
+  return self.net.flat_grads
+end
+
+---Adds a point to a result.
+---@param result actor.reproduce.Result
+---@param x number
+function Lockstep:record(result, x)
+  local k = #result.x + 1
+  result.x[k], result.loss[k], result.accuracy[k] = x, self.net:loss(self.images, self.labels), self.net:accuracy(self.images, self.labels)
+end
+
+return M
