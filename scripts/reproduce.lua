@@ -58,23 +58,13 @@ local function cells_of(paper, claim)
   }
 end
 
-local function counts_of(report)
-  local counts = { reproduced = 0, ["not reproduced"] = 0, undecided = 0, ["not tested"] = 0 }
-  for _, paper in ipairs(report.papers) do
-    for _, claim in ipairs(paper.claims) do counts[claim.verdict] = counts[claim.verdict] + 1 end
-  end
-  return counts
-end
-
-local function show(report, dir)
-  local lines, counts = {}, counts_of(report)
+local function show(report, dir, counts)
+  local lines = {}
   for _, paper in ipairs(report.papers) do
     for _, claim in ipairs(paper.claims) do lines[#lines + 1] = cells_of(paper.name, claim) end
   end
   print(text.columns({ "paper", "claim", ">here", ">against", ">ratio", ">interval", "verdict" }, lines))
-  print(("%d papers, %d claims: %d reproduced, %d not reproduced, %d undecided, %d not tested; %d seeds from %d"):format(
-    #report.papers, #lines, counts.reproduced, counts["not reproduced"], counts.undecided, counts["not tested"],
-    report.seeds, report.seed))
+  print(("%s; %d seeds from %d"):format(counts, report.seeds, report.seed))
   print(dir .. "/index.html")
 end
 
@@ -159,7 +149,7 @@ local function main()
   end
   local saved, message = page.write(values.dir, report, { jobs = jobs, quiet = values["no-progress"] })
   if not saved then return fail(3, message) end
-  show(report, values.dir)
+  show(report, values.dir, page.counts(report))
   return 0
 end
 

@@ -9,19 +9,19 @@ return {
   read = "the abstract and the algorithms; delayed Nesterov is algorithm 3",
   setting = "language models of up to 150M parameters on C4, workers of different speeds",
   here = "a toy: a quadratic whose centre differs from worker to worker, on 8 simulated workers with 20 local steps a round, of "
-    .. "which some are up to 4 times as slow. The number of local steps does not follow the speed (DyLU is left out)",
+    .. "which some are up to 4 times as slow. The number of local steps does not follow the speed (DyLU is left out). The outer rates are in the range of the paper's, up to 0.7",
   target = 0.03,
   runs = function(scale)
     local function run(name, barrier, merge, rates)
       return runs.train(name, {
         barrier = barrier, merge = merge, nodes = 8, time = 400 * scale, work = "0.8+exp(0.2)", speed = "uniform(1,4)",
-        model = { steps = 20, inner = 0.01, spread = 0.3, noise = 0.3, condition = 10 }, rates = rates,
+        model = { steps = 20, inner = 0.05, spread = 0.3, noise = 0.3, condition = 10 }, rates = rates,
       })
     end
     return {
-      run("synchronous Nesterov", "bsp", "delayed_nesterov:8", runs.around(1.4, 2, 3)),
-      run("asynchronous Nesterov", "asp", "delayed_nesterov:1", runs.around(0.7, 7, 0)),
-      run("delayed Nesterov", "asp", "delayed_nesterov:8", runs.around(1.4, 2, 3)),
+      run("synchronous Nesterov", "bsp", "delayed_nesterov:8", runs.around(0.7, 4, 0)),
+      run("asynchronous Nesterov", "asp", "delayed_nesterov:1", runs.around(0.7, 4, 0)),
+      run("delayed Nesterov", "asp", "delayed_nesterov:8", runs.around(0.7, 4, 0)),
     }
   end,
   claims = {
@@ -34,7 +34,7 @@ return {
       of = "delayed Nesterov", against = "synchronous Nesterov", wants = "as", within = 0.25,
     },
     {
-      text = "and surpasses it in time", place = "abstract", measure = "to_target", of = "delayed Nesterov",
+      text = "delayed Nesterov surpasses synchronous training in time", place = "abstract", measure = "to_target", of = "delayed Nesterov",
       against = "synchronous Nesterov", wants = "less",
     },
   },

@@ -24,8 +24,7 @@ return {
   setting = "consensus of random numbers, and CIFAR and Fashion-MNIST on 25 nodes (the figures were not read)",
   here = "consensus of random numbers on 25 nodes; and a quadratic whose centre differs from node to node, all graphs with the same rate. A "
     .. "round takes a tenth of a second, and a second for each partner",
-  axis = "simulated seconds, or rounds of numbers",
-  plots = { { y = "distance", log_y = true }, { y = "loss", log_y = true } },
+  plots = { { y = "distance", log_y = true, only = "numbers", axis = "rounds" }, { y = "loss", log_y = true } },
   runs = function(scale)
     local function run(name)
       return runs.gossip(name, {

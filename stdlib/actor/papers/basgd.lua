@@ -26,15 +26,15 @@ return {
   end,
   claims = {
     {
-      text = "under attack it is better than asynchronous SGD (lower error)", place = "abstract", measure = "error",
+      text = "under attack BASGD is better than asynchronous SGD (lower error)", place = "abstract", measure = "error",
       of = "basgd:10, attacked", against = "asp, attacked", wants = "less",
     },
     {
-      text = "it resists: error under attack within 25 % of the error without", place = "abstract", measure = "error",
+      text = "BASGD resists: error under attack within 25 % of the error without", place = "abstract", measure = "error",
       of = "basgd:10, attacked", against = "basgd:10", wants = "as", within = 0.25,
     },
     {
-      text = "without attack about as good as asynchronous SGD (error within 25 %)", place = "abstract of an earlier version",
+      text = "without attack BASGD is about as good as asynchronous SGD (error within 25 %)", place = "abstract of an earlier version",
       measure = "error", of = "basgd:10", against = "asp", wants = "as", within = 0.25,
     },
   },

@@ -34,7 +34,7 @@ local default_target = 0.05               -- share of the loss at the start
 ---@field claims actor.reproduce.Claim[]
 ---@field published? actor.reproduce.Published[] figures of the paper
 ---@field more? fun(dir: string, options: {jobs: integer, repeats: integer, seed: integer, quiet?: boolean}): string?, string? writes further pages into a folder, and returns the text of a link to them; nil and a message after an error
----@field plots? {y: string, log_x?: boolean, log_y?: boolean}[] of the curves; default the loss
+---@field plots? {y: string, log_y?: boolean, only?: string, axis?: string}[] of the curves; default the loss. only: of the runs with this in their name
 
 ---@class actor.reproduce.Claim
 ---@field text string what the paper says

@@ -23,10 +23,10 @@ end
 
 -- --- the figures ---
 
-local function series_of(paper, y)
+local function series_of(paper, y, only)
   local out = {}
   for _, run in ipairs(paper.runs) do
-    if #run.curves[y] > 0 then out[#out + 1] = { name = run.name, x = run.curves.x, y = run.curves[y] } end
+    if #run.curves[y] > 0 and (not only or run.name:find(only, 1, true)) then out[#out + 1] = { name = run.name, x = run.curves.x, y = run.curves[y] } end
   end
   return out
 end
@@ -47,13 +47,13 @@ end
 local function draw(dir, paper, report)
   local out = {}
   for _, wanted in ipairs(paper.paper.plots or { { y = "loss", log_y = true } }) do
-    local series = series_of(paper, wanted.y)
+    local series = series_of(paper, wanted.y, wanted.only)
     if #series > 0 then
       if wanted.log_y then series = positive(series) end
       local file = ("%s-%s.svg"):format(paper.name, wanted.y)
       local saved, message = plot.save(dir .. "/" .. file, plot.line {
-        title = paper.paper.title, subtitle = ("mean over %d seeds"):format(report.seeds),
-        x = { label = paper.paper.axis or "simulated seconds", log = wanted.log_x },
+        title = ("%s: %s"):format(paper.name, names[wanted.y]), subtitle = ("mean over %d seeds"):format(report.seeds),
+        x = { label = wanted.axis or paper.paper.axis or "simulated seconds" },
         y = { label = names[wanted.y], log = wanted.log_y }, series = series,
       })
       if not saved then return nil, message end
@@ -99,6 +99,8 @@ local function compared(claim)
     named(claim.against, claim.against_mean, claim.against_reached)))
 end
 
+local function bold(verdict) return verdict == "undecided" and verdict or ("<b>%s</b>"):format(verdict) end
+
 local wanted_words = { less = "below 1", greater = "above 1" }
 
 local function claims_table(paper)
@@ -107,11 +109,11 @@ local function claims_table(paper)
     local text = ("%s (%s%s)"):format(escaped(claim.text), escaped(claim.place),
       claim.published and "; published: " .. escaped(claim.published) or "")
     if claim.untested then
-      rows[i] = { text, escaped(claim.untested), "", "", "", claim.verdict }
+      rows[i] = { text, escaped(claim.untested), "", "", "", bold(claim.verdict) }
     else
       rows[i] = {
         text, compared(claim), ">" .. number(claim.ratio), ">" .. number(claim.low) .. " to " .. number(claim.high),
-        wanted_words[claim.wants] or ("at most %s"):format(number(1 + claim.within)), claim.verdict,
+        wanted_words[claim.wants] or ("at most %s"):format(number(1 + claim.within)), bold(claim.verdict),
       }
     end
   end
@@ -173,7 +175,7 @@ local function summary_table(report)
       rows[#rows + 1] = {
         ('<a href="#%s">%s</a>'):format(paper.name, paper.name), escaped(claim.text),
         claim.untested and "" or ">" .. number(claim.ratio),
-        claim.untested and "" or ">" .. number(claim.low) .. " to " .. number(claim.high), claim.verdict,
+        claim.untested and "" or ">" .. number(claim.low) .. " to " .. number(claim.high), bold(claim.verdict),
       }
     end
   end
@@ -190,6 +192,20 @@ on the other side. A run with several learning rates uses the best of them, whic
 the conditions that each section names.</p>
 ]]
 
+---Returns the numbers of claims by verdict, as text.
+---@param report table of reproduce.run
+---@return string
+function M.counts(report)
+  local counts, all = { reproduced = 0, ["not reproduced"] = 0, undecided = 0, ["not tested"] = 0 }, 0
+  for _, paper in ipairs(report.papers) do
+    for _, claim in ipairs(paper.claims) do
+      counts[claim.verdict], all = counts[claim.verdict] + 1, all + 1
+    end
+  end
+  return ("%d papers, %d claims: %d reproduced, %d not reproduced, %d undecided, %d not tested"):format(#report.papers, all,
+    counts.reproduced, counts["not reproduced"], counts.undecided, counts["not tested"])
+end
+
 ---Writes the page and its figures. Returns nil and a message after an error.
 ---@param dir string
 ---@param report table of reproduce.run
@@ -201,7 +217,7 @@ function M.write(dir, report, options)
     page.head("Published experiments again"),
     intro:format(require("actor").version, #report.papers, report.claims, report.seeds, report.seed,
       report.quick and ", and short" or "", 100 * report.confidence),
-    summary_table(report),
+    ("<p>%s.</p>"):format(M.counts(report)), summary_table(report),
   }
   for _, paper in ipairs(report.papers) do
     local html, message = section(dir, paper, report, options)

@@ -84,12 +84,24 @@ local function model_words(model)
   return words == "" and "quadratic" or ("quadratic (%s)"):format(words)
 end
 
----A run that trains a model.
+-- Synchronous training makes a step with the mean of a round's gradients; its rates are for the mean. `all` would apply
+-- the gradients of a round one by one.
+local function synchronous(options)
+  if options.barrier ~= "bsp" or (options.merge or "all") ~= "all" then return options end
+  local rates = {}
+  for k, rate in ipairs(options.rates or {}) do rates[k] = rate * options.nodes end
+  return util.merged(options, {
+    merge = "mean", rates = options.rates and rates, rate = options.rate and options.rate * options.nodes,
+  })
+end
+
+---A run that trains a model. Under `bsp` the merge rule is `mean`, and the rates are multiplied by the number of nodes.
 ---@param name string
 ---@param options table of sim.run, with `model` (a text of sim.train, or options of the quadratic), `merge`, `attack`,
 ---  and `rate` or `rates`
 ---@return actor.reproduce.Run
 function M.train(name, options)
+  options = synchronous(options)
   local simulated, shown = {}, {}
   for key, value in pairs(options) do
     if not of_plan[key] then simulated[key], shown[key] = value, value end
