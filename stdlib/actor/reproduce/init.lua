@@ -70,7 +70,8 @@ function M.paper(name)
   for _, known in ipairs(M.names) do
     if known == name then return require("actor.papers." .. name) end
   end
-  check.fail("there is no paper '%s'%s; `actorhost reproduce --list` names all", name, spelling.suggestion(name, M.names))
+  local suggestion = spelling.suggestion(name, M.names)
+  check.fail("there is no paper '%s'%s", name, suggestion ~= "" and suggestion or "; `actorhost reproduce --list` names all")
 end
 
 -- --- one run ---
@@ -199,7 +200,7 @@ local function measured(run, measure, target)
   local out, missed = {}, { n = 0 }
   for k, row in ipairs(run.rows) do
     local value, there = M.measure(row, measure, target)
-    out[k], missed[k] = value, not there
+    out[k], missed[k] = verdict.clamped(value), not there
     missed.n = missed.n + (there and 0 or 1)
   end
   return out, missed

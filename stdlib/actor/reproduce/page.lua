@@ -192,6 +192,19 @@ on the other side. A run with several learning rates uses the best of them, whic
 the conditions that each section names.</p>
 ]]
 
+-- A sentence on the digits, if a run used them.
+local function digits_of(report)
+  for _, paper in ipairs(report.papers) do
+    for _, run in ipairs(paper.runs) do
+      if #run.curves.accuracy > 0 then
+        local source = require("actor.data").mnist(nil, { train = 10, test = 10 }).source
+        return ("<p>Digits: %s.</p>"):format(escaped(source))
+      end
+    end
+  end
+  return ""
+end
+
 ---Returns the numbers of claims by verdict, as text.
 ---@param report table of reproduce.run
 ---@return string
@@ -217,7 +230,7 @@ function M.write(dir, report, options)
     page.head("Published experiments again"),
     intro:format(require("actor").version, #report.papers, report.claims, report.seeds, report.seed,
       report.quick and ", and short" or "", 100 * report.confidence),
-    ("<p>%s.</p>"):format(M.counts(report)), summary_table(report),
+    digits_of(report), ("<p>%s.</p>"):format(M.counts(report)), summary_table(report),
   }
   for _, paper in ipairs(report.papers) do
     local html, message = section(dir, paper, report, options)

@@ -13,10 +13,15 @@ local least, most = 1e-12, 1e12 -- of a measured value, so that each has a logar
 ---@field low number
 ---@field high number
 
-local function log_of(value)
-  if value ~= value then value = most end -- a diverged run
-  return math.log(math.max(least, math.min(most, value)))
+---Returns a measured value within 1e-12 .. 1e12. A diverged run has the largest value.
+---@param value number
+---@return number
+function M.clamped(value)
+  if value ~= value then return most end
+  return math.max(least, math.min(most, value))
 end
+
+local function log_of(value) return math.log(M.clamped(value)) end
 
 ---Returns the confidence of each interval of a report with so many claims.
 ---@param claims integer
@@ -36,14 +41,14 @@ function M.confidence(claims) return 1 - 0.05 / math.max(1, claims) end
 ---@return actor.reproduce.Judged
 function M.judge(of, against, claim, confidence)
   local logs = {}
-  if #of == 0 then return { verdict = "undecided", ratio = 1, low = 0, high = math.huge } end
+  if #of == 0 then return { verdict = "undecided", ratio = 1, low = least, high = most } end
   for k, value in ipairs(of) do logs[k] = log_of(value) - log_of(against[k]) end
   local mean = summary.mean(logs, confidence)
   local bound = claim.wants == "as" and math.log(1 + claim.within) or 0
   local below, above = mean.high < bound, mean.low > bound
   if claim.wants == "greater" then below, above = above, below end
   local verdict = below and "reproduced" or above and "not reproduced" or "undecided"
-  if mean.n < 2 then return { verdict = "undecided", ratio = math.exp(mean.mean), low = 0, high = math.huge } end
+  if mean.n < 2 then return { verdict = "undecided", ratio = math.exp(mean.mean), low = least, high = most } end
   return { verdict = verdict, ratio = math.exp(mean.mean), low = math.exp(mean.low), high = math.exp(mean.high) }
 end
 
