@@ -7,7 +7,7 @@ return {
   authors = "Lian, Zhang, Zhang, Liu",
   venue = "ICML 2018",
   read = "the abstract and the introduction; the algorithm in two other implementations",
-  setting = "CIFAR-10 and ImageNet on up to 128 GPUs",
+  setting = "ResNet-50 on ImageNet on up to 128 GPUs",
   here = "a quadratic whose centre differs from worker to worker, on 16 simulated workers on a ring with 4 neighbours each; one "
     .. "worker is 10 times as slow. Messages take no time, so a congested server has no counterpart",
   runs = function(scale)

@@ -7,7 +7,7 @@ return {
   authors = "Mishchenko, Bach, Even, Woodworth",
   venue = "NeurIPS 2022",
   read = "the abstract; the delay-adaptive rate in the authors' notebook",
-  setting = "theory",
+  setting = "theory (its experiments were not read)",
   here = "a quadratic with noise on 32 simulated workers with exponential steps; a tenth of them is 10 or 100 times as slow, so their "
     .. "delays differ by a factor of ten",
   target = 0.02,

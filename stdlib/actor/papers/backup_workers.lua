@@ -7,7 +7,7 @@ return {
   authors = "Chen, Pan, Monga, Bengio, Jozefowicz",
   venue = "arXiv 1604.00981, 2016",
   read = "the abstract; the rules backup and drop name the paper",
-  setting = "Inception on ImageNet and PixelCNN on CIFAR-10 (the abstract has no figures)",
+  setting = "deep networks on large data (the abstract has no figures)",
   here = "linear regression on 32 simulated workers; in each step a tenth of the workers takes 5 times as long; 4 backup workers, "
     .. "whose late gradients are dropped",
   runs = function(scale)

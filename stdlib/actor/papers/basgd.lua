@@ -7,7 +7,7 @@ return {
   authors = "Yang, Li",
   venue = "ICML 2021",
   read = "the abstract and section 3 of an earlier version of the paper, where its algorithm 2 is missing",
-  setting = "CIFAR-10 with 30 workers of which 3 or 6 attack, and 10 or 15 buffers",
+  setting = "images and text, 30 workers of which 3 or 6 attack, and 10 or 15 buffers",
   here = "softmax regression on MNIST on 30 simulated workers of which 3 send the negated gradient, 10 times as large (the paper's "
     .. "negative gradient attack); 10 buffers and the median; the target is an accuracy of 80 %",
   target = { accuracy = 0.8 },

@@ -7,7 +7,7 @@ return {
   authors = "Koloskova, Stich, Jaggi",
   venue = "NeurIPS 2022",
   read = "the abstract and the algorithm (algorithm 1, theorem 8, section 4.4)",
-  setting = "theory",
+  setting = "theory (its experiments were not read)",
   here = "a quadratic with noise on 32 simulated workers with exponential steps; a tenth of them is 20 times as slow",
   target = 0.02,
   runs = function(scale)

@@ -52,7 +52,7 @@ end
 ---@type actor.reproduce.Paper
 return {
   title = "DiLoCo: distributed low-communication training of language models",
-  authors = "Douillard, Feng, Rusu, Chhaparia, Donchev, Kuncoro, Ranzato, Szlam, Shen",
+  authors = "Douillard and others",
   venue = "arXiv 2311.08105, 2023",
   read = "the abstract and parts of the text; the outer step in two other implementations",
   setting = "language models on C4, 8 workers with 500 local AdamW steps a round",

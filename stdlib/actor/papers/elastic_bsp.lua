@@ -7,7 +7,7 @@ return {
   authors = "Zhao, Papagelis, An, Chen, Liu, Hu",
   venue = "ICDM 2019",
   read = "the abstract, and the abstract of the longer paper of 2021 on ZipLine; the rule elastic names its departures",
-  setting = "deep networks on GPU clusters with a parameter server",
+  setting = "deep networks with a parameter server (the sizes were not read)",
   here = "linear regression on 8 simulated workers, of which some are up to 3 times as slow as others; a lookahead of 15 steps",
   runs = function(scale)
     local function run(name, barrier)

@@ -7,7 +7,7 @@ return {
   authors = "Xie, Koyejo, Gupta",
   venue = "arXiv 1903.03934, 2019",
   read = "the abstract; the rule in the authors' code",
-  setting = "CIFAR-10 and WikiText-2 with simulated staleness",
+  setting = "CIFAR-10 and WikiText-2 (from a summary)",
   here = "a quadratic whose centre differs from client to client, on 32 simulated clients with 10 local steps a round; a fifth of "
     .. "the clients is 5 times as slow. Federated averaging is BSP with the mean; clients push differences",
   runs = function(scale)
@@ -34,7 +34,7 @@ return {
       of = "fedasync", against = "fedasync, no stragglers", wants = "as", within = 0.25,
     },
     {
-      text = "the weight for age is better than a constant weight", place = "the algorithm's adaptive mixing", measure = "to_target",
+      text = "the weight for age is better than a constant weight", place = "a summary: adaptive mixing mitigates staleness", measure = "to_target",
       of = "fedasync", against = "fedasync, constant weight", wants = "less",
     },
   },

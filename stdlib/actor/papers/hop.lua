@@ -7,7 +7,7 @@ return {
   authors = "Luo, Lin, Zhuo, Qian",
   venue = "ASPLOS 2019",
   read = "the abstract; its queues and its skipped iterations could not be read",
-  setting = "a CNN and an SVM on machines of which some are slowed down",
+  setting = "a CNN and an SVM on machines of different speeds",
   here = "a worker on a ring with 4 neighbours averages with the models of its neighbours' same step, without the latest neighbour "
     .. "(a backup worker), or with models up to 4 steps old; a quadratic whose centre differs from worker to worker, 16 simulated "
     .. "workers. At random a tenth of all steps takes 6 times as long",

@@ -23,7 +23,7 @@ return {
   venue = "arXiv 1905.09435, 2019",
   read = "the abstract; the algorithm in the authors' code, with a search on a grid for the share of an edge; no "
     .. "node sends more than its whole model",
-  setting = "CIFAR and a language model on 8 and 16 nodes of given graphs",
+  setting = "a suite of data sets and deep networks, on given graphs (the sizes were not read)",
   here = "a quadratic whose centre differs from node to node, on a random geometric graph of 16 nodes. A round takes a tenth of a "
     .. "second, and a second for each active matching; the budget is a half or a fifth of all matchings; all have the same rate",
   plots = { { y = "loss", log_y = true }, { y = "distance", log_y = true } },

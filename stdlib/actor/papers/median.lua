@@ -7,7 +7,7 @@ return {
   authors = "Yin, Chen, Ramchandran, Bartlett",
   venue = "ICML 2018",
   read = "the abstract; the rules median and trimmed_mean are the elementwise median and trimmed mean",
-  setting = "theory, and MNIST (not read)",
+  setting = "theory (its experiments were not read)",
   here = "linear regression on 20 simulated workers under BSP, of which 4 send the negated gradient, 3 times as large",
   runs = function(scale)
     local function run(name, merge, attack)

@@ -20,7 +20,7 @@ return {
   authors = "Ying, Yuan, Chen, Hu, Pan, Yin",
   venue = "NeurIPS 2021",
   read = "the abstract; the graphs in the authors' code",
-  setting = "image tasks on clusters of GPUs",
+  setting = "a variety of tasks and models (the sizes were not read)",
   here = "consensus of random numbers; and a quadratic whose centre differs from node to node, on 16 nodes. All graphs have the same rate. A round takes a tenth of a "
     .. "second, and a second for each partner",
   plots = { { y = "loss", log_y = true }, { y = "distance", log_y = true, only = "numbers", axis = "rounds" } },

@@ -80,7 +80,7 @@ return {
   authors = "Vogels, Karimireddy, Jaggi",
   venue = "NeurIPS 2019",
   read = "the abstract; the compression in the authors' code",
-  setting = "ResNet-18 on CIFAR-10 and an LSTM on text, up to 16 GPUs",
+  setting = "convolutional networks and LSTMs on common data sets",
   here = "a network with 64 hidden units on MNIST's digits, 4 workers, momentum 0.9 after the reduction; ranks 1 and 2, with "
     .. "actor.filter.powersgd itself. Time is not measured",
   axis = "steps",

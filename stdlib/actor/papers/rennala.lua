@@ -7,7 +7,7 @@ return {
   authors = "Tyurin, Richtarik",
   venue = "NeurIPS 2023",
   read = "what later papers of the authors say of it in their abstracts; the rule in a transcription and in code of the authors' group",
-  setting = "theory, and experiments with fixed computation times (not read)",
+  setting = "theory (its experiments were not read)",
   here = "a quadratic with noise on 128 simulated workers; their seconds for a step differ by a factor from 1 to 50; steps of 8 "
     .. "gradients",
   target = 0.01,

@@ -7,7 +7,7 @@ return {
   authors = "Ho, Cipar, Cui, Lee, Kim, Gibbons, Gibson, Ganger, Xing",
   venue = "NIPS 2013",
   read = "the abstract, in the proceedings",
-  setting = "topic models, matrix factorisation and the lasso on a cluster (the sizes were not read)",
+  setting = "several machine learning problems on a cluster (the sizes were not read)",
   here = "linear regression on 32 simulated workers; at any time a tenth of the workers is 3 times as slow, and the slow "
     .. "workers change every 10 seconds; the staleness bound is 3",
   runs = function(scale)

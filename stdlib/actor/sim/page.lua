@@ -19,6 +19,7 @@ p.parameters { opacity: .75; }
 table { border-collapse: collapse; margin: 1rem 0; }
 th, td { text-align: left; padding: .2rem .9rem .2rem 0; border-bottom: 1px solid var(--line); }
 td.number, th.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+td b { white-space: nowrap; }
 nav li { display: inline; margin-right: 1rem; }
 nav ul { padding: 0; }
 @media (max-width: 30rem) { .plots { grid-template-columns: 1fr; } }
