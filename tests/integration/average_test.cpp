@@ -33,7 +33,7 @@ TEST_CASE("the error names a worker whose script ends before the common abort") 
              Contains("rank 1") && Contains("average.abort of the averaging of " + start + " at average.lua:"));
 }
 
-TEST_CASE("a worker that joins a running job adopts the current model, and abort waits for it") {
+TEST_CASE("a worker that joins a running job adopts the current model, and abort waits for it", "[deep]") {
   const JobFolder folder;
   const std::string peers = GENERATE("all", "ring", "random");
   const Words words = {"-n", "1", "--print", "all", "jobs/average.lua", "worker_that_joins_running_job_takes", peers};

@@ -171,7 +171,7 @@ TEST_CASE("an error of a callback of param.run ends the run on all nodes even if
   CHECK_THAT(run.err, Contains("boom in " + at) && Contains("in main chunk"));
 }
 
-TEST_CASE("a host whose coordinator has failed ends within seconds even while its Lua spins") {
+TEST_CASE("a host whose coordinator has failed ends within seconds even while its Lua spins", "[deep]") {
   const std::string loop = GENERATE(as<std::string>(), "local n = 0 while true do n = n + 1 end",
                                     "while true do pcall(function() error(io.open('/')) end) end");
   const JobFolder folder;

@@ -83,7 +83,7 @@ TEST_CASE("a peer run whose pull or init does not return is ended by --callback-
                                ") did not return within 0.3 s (--callback-timeout)"));
 }
 
-TEST_CASE("the console swaps the rule of peers during a run") {
+TEST_CASE("the console swaps the rule of peers during a run", "[deep]") {
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "--isolate", "jobs/peer_run.lua", "held"});
   Finished seen;

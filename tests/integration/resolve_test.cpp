@@ -98,7 +98,7 @@ TEST_CASE("a run whose first address has an unknown name is joined at a further 
   const Ended both({coordinator, late}, 30);
 }
 
-TEST_CASE("a name still unknown after --start-timeout is reported with a remedy") {
+TEST_CASE("a name still unknown after --start-timeout is reported with a remedy", "[deep]") {
   const JobFolder folder;
   const Names names(folder);
   if (!names.possible()) return;

@@ -5,7 +5,8 @@
 #include "tests/integration/jobs.hpp"
 #include "tests/test.hpp"
 
-TEST_CASE("a killed and resumed run merges each batch once, under other rules and with other workers and servers") {
+TEST_CASE("a killed and resumed run merges each batch once, under other rules and with other workers and servers",
+          "[deep]") {
   const std::string seed = any_seed();
   INFO("ACTORHOST_TEST_SEED=" << seed);
   Rng rng(std::stoull(seed));

@@ -118,7 +118,7 @@ TEST_CASE("SIGTERM ends a run at once if it has nothing to save") {
   CHECK_THAT(run.err(), Contains("actorhost: terminated\n"));
 }
 
-TEST_CASE("a job that reaches no save ends after the grace time, or at a second signal") {
+TEST_CASE("a job that reaches no save ends after the grace time, or at a second signal", "[deep]") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
   const bool twice = GENERATE(false, true);

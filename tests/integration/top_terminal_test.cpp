@@ -57,7 +57,7 @@ TEST_CASE("top sorts, reverses and explains at a key, follows the terminal's siz
   CHECK(run.wait(20) == 0);
 }
 
-TEST_CASE("top exits at q, at Ctrl-D and at Ctrl-C, and restores the terminal") {
+TEST_CASE("top exits at q, at Ctrl-D and at Ctrl-C, and restores the terminal", "[deep]") {
   if (!Terminal::can_be()) return;
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "jobs/status.lua", "computing", "done"});

@@ -139,7 +139,7 @@ TEMPLATE_TEST_CASE("a small mailbox slows its senders without loss", "", ALL_NET
   }
 }
 
-TEMPLATE_TEST_CASE("bodies and metadata of all sizes arrive whole and aligned", "", ALL_NETS) {
+TEMPLATE_TEST_CASE("bodies and metadata of all sizes arrive whole and aligned", "[deep]", ALL_NETS) {
   for (size_t nodes : {1, 2}) {
     TestType net(nodes, 1);
     check_sizes(net);
