@@ -215,8 +215,8 @@ function M.counts(report)
       counts[claim.verdict], all = counts[claim.verdict] + 1, all + 1
     end
   end
-  return ("%d papers, %d claims: %d reproduced, %d not reproduced, %d undecided, %d not tested"):format(#report.papers, all,
-    counts.reproduced, counts["not reproduced"], counts.undecided, counts["not tested"])
+  return ("%d paper%s, %d claims: %d reproduced, %d not reproduced, %d undecided, %d not tested"):format(#report.papers,
+    #report.papers == 1 and "" or "s", all, counts.reproduced, counts["not reproduced"], counts.undecided, counts["not tested"])
 end
 
 ---Writes the page and its figures. Returns nil and a message after an error.
