@@ -205,26 +205,6 @@ end
 
 -- --- running ---
 
-local function executor(values)
-  local jobs = values.jobs == "auto" and command.cores() or tonumber(values.jobs)
-  if not (jobs and jobs % 1 == 0 and jobs >= 1 and jobs <= 1024) then
-    return nil, ("--jobs wants a number of processes from 1 to 1024, or auto, got '%s'"):format(values.jobs)
-  end
-  return function(tasks, on_row)
-    local bar = require("actor.progress").new { total = #tasks, label = "advise", quiet = values["no-progress"] or values.json }
-    local function take(row, done)
-      on_row(row)
-      bar:update(done, tasks[done].barrier)
-    end
-    if jobs > 1 then
-      sim.pool.run(tasks, jobs, { "advise", "--worker" }, take)
-    else
-      for i, task in ipairs(tasks) do take(sim.advise.execute(task), i) end
-    end
-    bar:finish()
-  end
-end
-
 local function main()
   local values, rest, fail = flags.command("advise", known, usage, columns)
   if not values then return rest end
@@ -236,11 +216,11 @@ local function main()
   if #rest ~= 1 then return fail(2, #rest == 0 and "give a trace or a run\n" .. usage or "give one trace or run, not " .. #rest) end
   local wrong = wrong_numbers(values)
   if wrong then return fail(2, wrong) end
-  local target, execute
+  local target, jobs
   target, wrong = target_of(values.target)
   if wrong then return fail(2, wrong) end
-  execute, wrong = executor(values)
-  if not execute then return fail(2, wrong) end
+  jobs, wrong = sim.pool.jobs(values.jobs)
+  if not jobs then return fail(2, wrong) end
   local trace, connection = rest[1], nil
   if not is_trace(trace) then
     connection, trace = record(trace, values)
@@ -250,7 +230,11 @@ local function main()
   end
   local fine, report = pcall(sim.advise.run, {
     replay = trace, train = values.train, target = target, barrier = values.barrier, merge = values.merge, time = values.time,
-    seeds = values["repeat"], seed = values.seed, optimisers = values.optimisers, execute = execute,
+    seeds = values["repeat"], seed = values.seed, optimisers = values.optimisers,
+    execute = sim.pool.executor {
+      jobs = jobs, args = { "advise", "--worker" }, execute = sim.advise.execute, field = "barrier", label = "advise",
+      quiet = values["no-progress"] or values.json,
+    },
   })
   if connection and not values.record then os.remove(trace) end
   if not fine then return fail(2, (tostring(report):gsub("^[^:]+:%d+: ", ""))) end

@@ -1,6 +1,5 @@
 -- actorhost reproduce [flags] NAME...|all: the experiments of papers again, with a verdict on each claim. The runs are
 -- of actor.reproduce, the papers of actor.papers; this file is the command line.
-local command = require("actor.c.command")
 local flags = require("actor.flags")
 local pool = require("actor.sim.pool")
 local reproduce = require("actor.reproduce")
@@ -85,30 +84,6 @@ end
 
 -- --- running ---
 
-local function jobs_of(values)
-  local jobs = values.jobs == "auto" and command.cores() or tonumber(values.jobs)
-  if jobs and jobs % 1 == 0 and jobs >= 1 and jobs <= 1024 then return jobs end
-  return nil, ("--jobs wants a number of processes from 1 to 1024, or auto, got '%s'"):format(values.jobs)
-end
-
-local function executor(values, jobs)
-  return function(tasks, on_row)
-    local bar = require("actor.progress").new { total = #tasks, label = "reproduce", quiet = values["no-progress"] or values.json }
-    local done = 0
-    local function take(row)
-      done = done + 1
-      on_row(row)
-      bar:update(done, tasks[done].paper)
-    end
-    if jobs > 1 then
-      pool.run(tasks, jobs, { "reproduce", "--worker" }, take)
-    else
-      for _, task in ipairs(tasks) do take(reproduce.execute(task)) end
-    end
-    bar:finish()
-  end
-end
-
 local function names_of(words)
   local names, seen = {}, {}
   for _, word in ipairs(words) do
@@ -135,14 +110,20 @@ local function main()
   local seeds = values["repeat"] or values.quick and 12 or 30
   if seeds < 2 then return fail(2, "--repeat wants a number of at least 2, since intervals need two runs") end
   if values.seed < 0 then return fail(2, "--seed wants a whole number of at least 0") end
-  local jobs, wrong = jobs_of(values)
+  local jobs, wrong = pool.jobs(values.jobs)
   if not jobs then return fail(2, wrong) end
   local page = require("actor.reproduce.page")
   if not values.json then
     local made, message = page.begin(values.dir)
     if not made then return fail(3, message) end
   end
-  local report = reproduce.run(names, { seeds = seeds, seed = values.seed, quick = values.quick, execute = executor(values, jobs) })
+  local report = reproduce.run(names, {
+    seeds = seeds, seed = values.seed, quick = values.quick,
+    execute = pool.executor {
+      jobs = jobs, args = { "reproduce", "--worker" }, execute = reproduce.execute, field = "paper", label = "reproduce",
+      quiet = values["no-progress"] or values.json,
+    },
+  })
   if values.json then
     print(json_of(report))
     return 0

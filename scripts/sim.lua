@@ -153,12 +153,6 @@ end
 
 -- --- running ---
 
-local function jobs_of(text)
-  if text == "auto" then return command.cores() end
-  local n = tonumber(text or "1")
-  return n and n % 1 == 0 and n >= 1 and n <= 1024 and n or nil
-end
-
 local function path_of(path) return path == "-" and "/dev/stdout" or path end
 
 local outputs = { "csv", "json", "svg", "png" }
@@ -311,8 +305,8 @@ local function main()
   if values.list then return list() end
   if values.graphs then return run_graphs(values, given) end
   if values.rounds then return usage_error("--rounds belongs to --graphs") end
-  local jobs = jobs_of(values.jobs)
-  if not jobs then return usage_error("--jobs wants a number of processes from 1 to 1024, or auto, got '%s'", values.jobs) end
+  local jobs, no_jobs = sim.pool.jobs(values.jobs)
+  if not jobs then return usage_error("%s", no_jobs) end
   local barriers = rest
   for _, text in ipairs(values.barrier or {}) do
     for word in text:gmatch("[^,]+") do barriers[#barriers + 1] = word end

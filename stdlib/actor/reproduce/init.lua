@@ -1,11 +1,12 @@
 --- Published experiments again: a file of actor.papers has the runs and the claims of a paper, and this module runs
 --- them with several seeds and judges each claim (`verdict`). For `actorhost reproduce`.
 ---
---- A run with several learning rates uses the rate with which two runs with other seeds learn fastest. So no method is
---- compared at the best rate of another.
+--- A run with several learning rates uses the rate with which four runs with other seeds learn fastest. So no method
+--- is compared at the best rate of another.
 local check = require("actor.check")
 local spelling = require("actor.c.names")
 local summary = require("actor.sim.summary")
+local train = require("actor.sim.train")
 local verdict = require("actor.reproduce.verdict")
 
 local M = {}
@@ -96,22 +97,10 @@ end
 ---@return actor.reproduce.Result
 function M.execute(task) return find(M.paper(task.paper).runs(task.scale), task.run).run(task.seed, task.rate) end
 
--- Where the curve reaches the target, between two points by interpolation; nil if it does not.
+-- Where the curve reaches the target; see train.reach.
 local function reach(row, target)
-  local curve, value = row.loss, nil
-  local above = type(target) == "table"
-  if above then
-    curve, value = row.accuracy, target.accuracy
-  else
-    value = target * curve[1]
-  end
-  for k, y in ipairs(curve) do
-    if above and y >= value or not above and y <= value then
-      local before = curve[k - 1]
-      local share = before and before ~= y and (value - before) / (y - before) or 1
-      return k, share
-    end
-  end
+  if type(target) == "table" then return train.reach(row.accuracy, target.accuracy, true) end
+  return train.reach(row.loss, target * row.loss[1])
 end
 
 ---Returns a measure of a run's result, and whether its target was reached (true for measures without a target).

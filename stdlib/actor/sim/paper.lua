@@ -52,18 +52,15 @@ local function run_all(experiments, options)
     rows[experiment.id] = { main = {}, beside = {} }
     tasks_of(experiment, tasks)
   end
-  local bar = require("actor.progress").new { total = #tasks, label = "experiments", quiet = options.quiet }
-  local function take(row)
-    local own, of = rows[tasks[row.index].experiment], tasks[row.index].is_beside and "beside" or "main"
-    own[of][#own[of] + 1] = row
-    bar:update(row.index, tasks[row.index].experiment)
-  end
-  if options.jobs == 1 then
-    for _, task in ipairs(tasks) do take(sim.sweep.execute(task)) end
-  else
-    sim.pool.run(tasks, options.jobs, { "sim", "--worker" }, take)
-  end
-  bar:finish()
+  local execute = sim.pool.executor {
+    jobs = options.jobs, args = { "sim", "--worker" }, execute = sim.sweep.execute, field = "experiment",
+    label = "experiments", quiet = options.quiet,
+  }
+  execute(tasks, function(row)
+    local task = tasks[row.index]
+    local own = rows[task.experiment][task.is_beside and "beside" or "main"]
+    own[#own + 1] = row
+  end)
   return rows
 end
 

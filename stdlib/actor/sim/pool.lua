@@ -10,6 +10,36 @@ local function name_of(task)
   return ("%s, %s, seed %d"):format(task.paper, task.run, task.seed)
 end
 
+---Returns the number of processes that a value of -j names; nil and a message if it names none.
+---@param text? string a number or "auto", one for each core; default 1
+---@return integer? jobs
+---@return string? message
+function M.jobs(text)
+  local jobs = text == "auto" and command.cores() or tonumber(text or "1")
+  if jobs and jobs % 1 == 0 and jobs >= 1 and jobs <= 1024 then return jobs end
+  return nil, ("--jobs wants a number of processes from 1 to 1024, or auto, got '%s'"):format(text)
+end
+
+---Returns a function that runs tasks: in this process, or with more than one job in processes started with `args`. A
+---progress bar names the tasks by `field`.
+---@param options {jobs: integer, args: string[], execute: fun(task: table): table, field: string, label: string, quiet?: boolean}
+---@return fun(tasks: table[], on_row: fun(row: table))
+function M.executor(options)
+  return function(tasks, on_row)
+    local bar = require("actor.progress").new { total = #tasks, label = options.label, quiet = options.quiet }
+    local function take(row, done)
+      on_row(row)
+      bar:update(done, tasks[done][options.field])
+    end
+    if options.jobs > 1 then
+      M.run(tasks, options.jobs, options.args, take)
+    else
+      for i, task in ipairs(tasks) do take(options.execute(task), i) end
+    end
+    bar:finish()
+  end
+end
+
 ---Runs the tasks on `jobs` processes started with `args`.
 ---@param tasks (actor.sim.Task|actor.reproduce.Task)[]
 ---@param jobs integer

@@ -251,6 +251,22 @@ function M.run(options, model, plan)
   return result
 end
 
+---Finds where a curve reaches a target, by interpolation between two points.
+---@param values number[] NaN: a diverged model
+---@param target number
+---@param above? boolean the curve reaches the target from below, as an accuracy does
+---@return integer? k the first point at the target or beyond; nil if there is none
+---@return number share of the way from the point before it; 1 for the first point
+function M.reach(values, target, above)
+  for k, value in ipairs(values) do
+    if above and value >= target or not above and value <= target then
+      local before = values[k - 1]
+      return k, before and before ~= value and (target - before) / (value - before) or 1
+    end
+  end
+  return nil, 1
+end
+
 -- --- from text: "mnist", "linear rate=0.01 merge=drop:4 dims=30" ---
 
 local names = { "linear", "factorisation", "mnist" }
