@@ -110,4 +110,11 @@ test("advice about an unusable recording or model names the remedy", function()
     raises(function() sim.advise.run { replay = path } end, "the recorded barrier rule 'mine' is not of the library")
     sim.advise.run { replay = path, barrier = "asp", seeds = 2, target = { name = "loss", value = 5 } }
   end)
+  -- Rules that the job has made, by their names.
+  local named = text_of(sim.run { barrier = "asp", nodes = 2, time = 5, trace = true }, "delay_bounded(2, ssp(4))")
+  with_file((named:gsub("merge=all", "merge=drop(3)")), function(path)
+    local run = sim.replay.load(path)
+    equal(sim.replay.merge(run), "drop:3")
+    equal(sim.replay.barrier(run), "delay_bounded:2:ssp:4")
+  end)
 end)

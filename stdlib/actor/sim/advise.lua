@@ -61,17 +61,12 @@ local points = 200         -- evaluations of the model in a simulation
 
 -- --- one run ---
 
--- When the model reaches the target, between two points by interpolation; nil if it does not.
+-- When the model reaches the target; nil if it does not.
 local function reach(training, target)
-  local values, above = training[target.name], target.name == "accuracy"
-  for k, value in ipairs(values) do
-    if value == value and (above and value >= target.value or not above and value <= target.value) then
-      local before = values[k - 1]
-      if not before or before == value then return training.time[math.max(k, 2)] end
-      local share = (target.value - before) / (value - before)
-      return training.time[k - 1] + share * (training.time[k] - training.time[k - 1])
-    end
-  end
+  local k, share = train.reach(training[target.name], target.value, target.name == "accuracy")
+  if not k then return nil end
+  local from, to = training.time[math.max(k, 2) - 1], training.time[math.max(k, 2)] -- a time of 0 has no logarithm
+  return from + share * (to - from)
 end
 
 local Search = {}
@@ -234,7 +229,7 @@ function M.run(options)
   local nodes = #replay.nodes(run, 0)
   local recorded = {
     barrier = recorded_rule(options.barrier, replay.barrier(run), barrier, "barrier"),
-    merge = recorded_rule(options.merge, run.header.merge or "all", merge, "merge"),
+    merge = recorded_rule(options.merge, replay.merge(run) or "all", merge, "merge"),
   }
   local seconds = replay.seconds(run)
   local search = setmetatable({

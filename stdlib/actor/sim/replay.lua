@@ -77,19 +77,29 @@ function M.nodes(run, shift)
   return nodes
 end
 
----Returns the recorded rule in the form of --barrier. A rule made by the job itself is recorded by its name, such as
----"pssp(10, 4)".
+-- The form of the command line of a recorded rule; nil without a rule. A rule made by the job itself is recorded by its
+-- name, such as "pssp(10, 4)".
+local function spec_of(text)
+  if not text or text == "" then return nil end
+  if text:find("^[%w_]+%(.*%)$") then text = text:gsub("%)", ""):gsub("%(", ":"):gsub(",%s*", ":") end
+  return text
+end
+
+---Returns the recorded rule in the form of --merge.
+---@param run actor.trace.Run
+---@return string?
+function M.merge(run) return spec_of(run.header.merge) end
+
+---Returns the recorded rule in the form of --barrier.
 ---@param run actor.trace.Run
 ---@return string?
 function M.barrier(run)
-  local text = run.header.barrier
-  local name, parameters = (text or ""):match("^(%w+)%((.*)%)$")
-  if name then text = name .. ":" .. parameters:gsub(",%s*", ":") end
+  local text = spec_of(run.header.barrier)
   local resample = run.header.resample
   if text and resample and resample ~= "" and text:match("^p[bs]sp:") and not text:find("@", 1, true) then
     text = text .. "@" .. resample
   end
-  return text ~= "" and text or nil
+  return text
 end
 
 ---Summarises the measured run in completed steps: at its stop a real run admits no further step, while the simulator
