@@ -1,19 +1,7 @@
 --- Base-(k+1) graphs: exact averages after a few rounds, for every number of nodes.
-local graph = require("actor.graph")
-local new_rng = require("actor.rng")
 local runs = require("actor.reproduce.runs")
 
--- The rounds of averaging of one random number a node.
-local function consensus(name, nodes, rounds)
-  return runs.custom(("%s, %d nodes, numbers"):format(name, nodes), ("graph %s, nodes %d"):format(name, nodes), function(seed)
-    local random, numbers, x = new_rng(seed), {}, {}
-    for i = 1, nodes do numbers[i] = random:normal() end
-    local distance = graph.spread(name, numbers, rounds)
-    for k = 1, rounds do x[k] = k end
-    local made = graph.of(name, "base_k")
-    return { x = x, distance = distance, values = { after_period = distance[made.period(nodes)] } }
-  end)
-end
+local function consensus(spec) return runs.consensus(spec .. ", 25 nodes, numbers", spec, 25, 18) end
 
 ---@type actor.reproduce.Paper
 return {
@@ -33,7 +21,7 @@ return {
       })
     end
     return {
-      consensus("base:1", 25, 18), consensus("base:2", 25, 18), consensus("one_peer", 25, 18), consensus("exponential", 25, 18),
+      consensus("base:1"), consensus("base:2"), consensus("one_peer"), consensus("exponential"),
       run("base:1"), run("base:2"), run("one_peer"), run("exponential"), run("ring"),
     }
   end,

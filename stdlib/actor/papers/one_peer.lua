@@ -1,17 +1,9 @@
 --- One-peer exponential graphs: one partner a round, and an exact mean after log2(n) rounds.
 local graph = require("actor.graph")
-local new_rng = require("actor.rng")
 local runs = require("actor.reproduce.runs")
 
 local function consensus(nodes)
-  local period = graph.one_peer.period(nodes)
-  return runs.custom(("numbers, %d nodes"):format(nodes), ("graph one_peer, nodes %d"):format(nodes), function(seed)
-    local random, numbers, x = new_rng(seed), {}, {}
-    for i = 1, nodes do numbers[i] = random:normal() end
-    local distance = graph.spread("one_peer", numbers, period)
-    for k = 1, period do x[k] = k end
-    return { x = x, distance = distance, values = { after_period = distance[period] } }
-  end)
+  return runs.consensus(("numbers, %d nodes"):format(nodes), "one_peer", nodes, graph.one_peer.period(nodes))
 end
 
 ---@type actor.reproduce.Paper

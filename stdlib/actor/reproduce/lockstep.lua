@@ -33,14 +33,14 @@ local function by_class(set)
   return out
 end
 
-local sets = {} -- by number of training images
+local images, of_class -- the data of all runs, loaded once, and the positions of each class
 
 ---Makes the workers. With `split`, half of the images of worker w are of one or two classes.
 ---@param options {workers: integer, seed: integer, hidden?: integer, split?: boolean}
 ---@return actor.reproduce.Lockstep
 function M.new(options)
-  local set = sets[1] or data.mnist(nil, { train = 10000, test = tested })
-  sets[1] = set
+  images = images or data.mnist(nil, { train = 10000, test = tested })
+  local set = images
   local hidden = options.hidden or 32
   local self = setmetatable({ workers = options.workers, seed = options.seed, set = set, step = 0, split = options.split }, Lockstep)
   self.net = nn.sequential {
@@ -49,8 +49,8 @@ function M.new(options)
   self.params = self.net.flat_params
   self.images, self.labels = set.test:batch(data.range(1, math.min(tested, set.test.n)))
   if options.split then
-    sets.classes = sets.classes or by_class(set.train)
-    self.classes = sets.classes
+    of_class = of_class or by_class(set.train)
+    self.classes = of_class
   end
   return self
 end

@@ -5,6 +5,8 @@ local decentralised = require("actor.reproduce.decentralised")
 local models = require("actor.reproduce.models")
 local sim = require("actor.sim")
 local gossip = require("actor.sim.gossip")
+local graph = require("actor.graph")
+local new_rng = require("actor.rng")
 local train = require("actor.sim.train")
 local util = require("actor.util")
 
@@ -164,6 +166,23 @@ function M.decentralised(name, options)
       return decentralised.run(own)
     end,
   }
+end
+
+---A run that averages one random number for each node, without a model. Its value `after_period` is the distance after
+---a period of the graph.
+---@param name string
+---@param spec string a graph with a period, as in graph.of
+---@param nodes integer
+---@param rounds integer at least a period
+---@return actor.reproduce.Run
+function M.consensus(name, spec, nodes, rounds)
+  return M.custom(name, ("graph %s, nodes %d"):format(spec, nodes), function(seed)
+    local random, numbers, x = new_rng(seed), {}, {}
+    for i = 1, nodes do numbers[i] = random:normal() end
+    for k = 1, rounds do x[k] = k end
+    local distance = graph.spread(spec, numbers, rounds)
+    return { x = x, distance = distance, values = { after_period = distance[graph.of(spec, "runs.consensus").period(nodes)] } }
+  end)
 end
 
 ---@param name string
