@@ -1,5 +1,5 @@
--- Counts in nested loops over pairs, with number keys and values. LuaJIT's compiler read such a value again after a
--- later step of an inner loop, in 1 of 10 Lua states (bindings/vm/NOTES.md).
+-- Counts in nested loops over pairs, with number keys and values. LuaJIT's compiler could read such a value again
+-- after a later step of an inner loop (bindings/vm/NOTES.md).
 -- case: at: threads:24
 local actor = require("actor")
 
