@@ -229,7 +229,7 @@ function M.write(dir, report, options)
   local out = {
     page.head("Published experiments again"),
     intro:format(require("actor").version, #report.papers, report.claims, report.seeds, report.seed,
-      report.quick and ", and short" or "", 100 * report.confidence),
+      report.quick and ", and its length is half" or "", 100 * report.confidence),
     digits_of(report), ("<p>%s.</p>"):format(M.counts(report)), summary_table(report),
   }
   for _, paper in ipairs(report.papers) do
