@@ -1,7 +1,7 @@
 // A library that scripts/test loads before a program's own libraries. LuaJIT makes its machine code writable for each
 // trace that it compiles, and executable afterwards. On some virtual machines such a change takes 0.2 ms: the
-// spec of the barrier library took 16 s instead of 2.4. With this library the code of the tests is executable and writable at the same
-// time. Programs for users do not use it.
+// spec of the barrier library took 16 s instead of 2.4. With this library the code of the tests is executable and
+// writable at the same time. Programs for users do not use it.
 
 #include <pthread.h>
 #include <stddef.h>
