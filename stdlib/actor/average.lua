@@ -32,9 +32,9 @@ local M = {}
 ---@field warmup_steps? integer number of first steps that end with an average over all workers, as in synchronous
 ---training; default 0
 ---@field peers? string|actor.Graph|actor.graph.Function the partners in a round: "all" workers (default), or a graph
----(actor.graph): "ring", "pairs" ("random" is another name), "exponential", "one_peer", "base:K", "regular:D", or a
----function(round, id, n) that returns the shares that a worker sends. Workers are numbered by rank. A graph without a
----period repeats after 64 rounds. A round of another number of workers than the last step of rank 0 saw averages all
+---(actor.graph): "ring", "pairs" ("random" is another name), "exponential", "one_peer", "base:K", "regular:D",
+---"matcha:BUDGET", or a function(round, id, n) that returns the shares that a worker sends. Workers are numbered by
+---rank. A round of another number of workers than the last step of rank 0 saw averages all
 ---@field lock? "step"|"gradient" the time that a step of two functions holds the lock. "step" (default): from the
 ---gradient to the end of the update. "gradient", as in the paper: the lock is released between the two functions, so a
 ---round may change the model there, and the gradient may belong to an older model
@@ -67,7 +67,7 @@ local M = {}
 ---@field private apart boolean the lock is released between gradient and update
 local Averaging = check.class("average:")
 
-local graph_rounds = 64 -- of a graph without a period
+local graph_rounds = 64 -- in a table of a graph without a period
 
 -- The tensors in key order, the same on all workers.
 local function parts_of(tensors)
@@ -117,11 +117,12 @@ local function checked(options)
   return out
 end
 
--- The rounds of a graph for `n` workers, for the C side.
-local function table_of(made, n)
-  local out = { workers = n }
-  for round = 0, graph.period(made, n, graph_rounds) - 1 do
-    local shares = {}
+-- The rounds of a graph for `n` workers, for the C side. The table repeats, so round r is at r modulo its length.
+-- Without a period it has the 64 rounds from `first` on.
+local function table_of(made, n, first)
+  local out, length = { workers = n }, graph.period(made, n, graph_rounds)
+  for i = 0, length - 1 do
+    local round, shares = made.period and i or first + (i - first) % length, {}
     for from, row in util.pairs(graph.shares(made, round, n)) do
       for to, share in util.pairs(row) do
         local at = #shares
@@ -139,7 +140,7 @@ local function first_table(made)
   if not graph.is_connected(made, node.size, graph_rounds) then
     check.fail("average.start: graph '%s' does not connect %d workers, so their models never meet", made.name, node.size)
   end
-  return node.rank == 0 and table_of(made, node.size) or nil
+  return node.rank == 0 and table_of(made, node.size, 0) or nil
 end
 
 ---Starts to average `tensors` with the tensors of all other workers, and returns once all workers have called it. Every
@@ -180,7 +181,7 @@ function M.start(tensors, options)
   return setmetatable({
     raw = raw, parts = parts, tensors = tensors, where = where, apart = options.lock == "gradient",
     gate = options.barrier and require("actor.collective.steps").gate(options.barrier, "average.start"),
-    graph = options.graph, size = node.size, rounds = 0,
+    graph = options.graph, size = node.size, rounds = 0, table_from = 0,
     finaliser = finaliser,
   }, Averaging)
 end
@@ -198,13 +199,15 @@ local function checked_handle(self, fn)
   return self.raw
 end
 
--- Before a step: gives the graph for another number of workers, and reports the distance of a new round.
+-- Before a step: reports the distance of a new round. Rank 0 gives a new table of the graph for another number of
+-- workers, and for further rounds of a graph without a period.
 local function follow(self)
-  if self.graph and node.size ~= self.size then
-    self.size = node.size
-    if node.rank == 0 then c.set_table(self.raw, table_of(self.graph, self.size)) end
-  end
   local rounds, distance = c.last_round(self.raw)
+  local made = self.graph
+  if made and (node.size ~= self.size or not made.period and rounds >= self.table_from + graph_rounds / 2) then
+    self.size, self.table_from = node.size, rounds
+    if node.rank == 0 then c.set_table(self.raw, table_of(made, self.size, rounds)) end
+  end
   if rounds == self.rounds then return end
   self.rounds = rounds
   require("actor").report("average.distance", distance)

@@ -1,5 +1,6 @@
 --- Graphs of averaging: exact means, connections, wrong graphs.
 local graph = require("actor.graph")
+local matchings = require("actor.graph.matchings")
 local rng = require("actor.rng")
 
 local function random_values(n)
@@ -60,7 +61,7 @@ test("every graph is connected and reaches the mean, for any number of workers",
     return n > 1 and { [(id + 1) % n] = 0.1 + 0.05 * (id % 3), [(id + 1 + round % 2) % n ~= id and (id + 1 + round % 2) % n or (id + 1) % n] = 0.2 } or {}
   end, "test")
   for _, spec in ipairs { "ring", "complete", "exponential", "one_peer", "pairs", "base:1", "base:3", "regular:4",
-    graph.periodic("ring", 5), unequal } do
+    "matcha:0.5", graph.matcha("regular:4", 0.3), graph.periodic("ring", 5), unequal } do
     for _, n in ipairs { 1, 2, 3, 5, 8, 16 } do
       local made = graph.of(spec, "test")
       equal(graph.is_connected(made, n), true, made.name .. " " .. n)
@@ -79,6 +80,76 @@ test("periodic averages all workers in every so many rounds", function()
   near(distances[3], 0, 1e-15)
 end)
 
+-- All pairs of 10 workers on a ring with chords.
+local function chords()
+  local edges = {}
+  for i = 0, 9 do
+    edges[#edges + 1] = { i, (i + 1) % 10 }
+    if i % 3 == 0 then edges[#edges + 1] = { i, (i + 5) % 10 } end
+  end
+  return edges
+end
+
+test("matchings have each edge once and no worker twice, and their probabilities keep the budget", function()
+  local edges, count = chords(), 0
+  local plan = matchings.plan(10, edges, 0.5)
+  for _, matching in ipairs(plan.parts) do
+    local used = {}
+    for _, e in ipairs(matching) do
+      equal({ used[e[1]], used[e[2]] }, {})
+      used[e[1]], used[e[2]], count = true, true, count + 1
+    end
+  end
+  equal(count, #edges)
+  local sum = 0
+  for _, chance in ipairs(plan.chances) do sum = sum + chance end
+  near(sum, 0.5 * #plan.parts, 1e-9)
+  holds(plan.connectivity, ">", 0)
+  holds(plan.share, ">", 0)
+  holds(plan.bound, "<", 1)
+end)
+
+test("a bridge between two parts of a graph is active more often than any other matching", function()
+  local edges = { { 0, 3 } } -- two triangles with a bridge
+  for _, first in ipairs { 0, 3 } do
+    for i = 0, 2 do edges[#edges + 1] = { first + i, first + (i + 1) % 3 } end
+  end
+  local plan = matchings.plan(6, edges, 0.5)
+  local bridge, others = 0, 0
+  for k, matching in ipairs(plan.parts) do
+    local has_bridge = false
+    for _, e in ipairs(matching) do has_bridge = has_bridge or e[1] == 0 and e[2] == 3 end
+    if has_bridge then bridge = plan.chances[k] else others = math.max(others, plan.chances[k]) end
+  end
+  holds(bridge, ">", others)
+end)
+
+test("the bound of the consensus rate holds for the mean of many rounds", function()
+  local plan, sum = matchings.plan(10, chords(), 0.5), 0
+  for trial = 1, 400 do
+    local values, laplacian = {}, {}
+    local random, mean = rng(trial, 3), 0
+    for i = 0, 9 do
+      values[i], laplacian[i] = random:normal(), 0
+      mean = mean + values[i] / 10
+    end
+    for _, matching in ipairs(matchings.active(plan, 1, trial)) do
+      for _, e in ipairs(matching) do
+        local flow = plan.share * (values[e[2]] - values[e[1]])
+        laplacian[e[1]], laplacian[e[2]] = laplacian[e[1]] + flow, laplacian[e[2]] - flow
+      end
+    end
+    local before, after = 0, 0
+    for i = 0, 9 do
+      before = before + (values[i] - mean) ^ 2
+      after = after + (values[i] + laplacian[i] - mean) ^ 2
+    end
+    sum = sum + after / before / 400
+  end
+  holds(sum, "<", plan.bound)
+  holds(sum, ">", 0.1)
+end)
+
 test("wrong graphs are errors with their name, round and worker", function()
   local function spread(fn) return function() graph.spread(fn, { 1, 2 }, 1) end end
   raises(spread(function() return { [2] = 0.5 } end), "graph 'graph_spec.lua:%d+': in round 0 worker 0 of 2 sends to worker 2")
@@ -89,6 +160,10 @@ test("wrong graphs are errors with their name, round and worker", function()
   raises(function() graph.of("rng", "average.start") end, "average.start: there is no graph 'rng'.*did you mean ring")
   raises(function() graph.of(3, "average.start") end, "bad argument 'graph' to average.start")
   raises(function() graph.regular(3) end, "expected an even number, got 3")
+  raises(function() graph.matcha("ring", 0) end, "bad argument 'budget' to graph.matcha: expected a number above 0, got 0")
+  raises(function() graph.matcha("ring", 2) end, "bad argument 'budget' to graph.matcha")
+  raises(function() graph.of("matcha:x", "t") end, "there is no graph 'matcha:x'.*matcha:BUDGET; did you mean matcha")
   raises(function() graph.base(0) end, "bad argument 'k' to graph.base")
   equal(tostring(graph.of("base:2", "t")), "base(2)")
+  equal(tostring(graph.of("matcha:0.3", "t")), "matcha(complete, 0.3)")
 end)

@@ -1,7 +1,6 @@
 --- Published experiments: the papers' files, the runs, and the verdicts.
 local decentralised = require("actor.reproduce.decentralised")
 local lockstep = require("actor.reproduce.lockstep")
-local matchings = require("actor.reproduce.matchings")
 local models = require("actor.reproduce.models")
 local new_rng = require("actor.rng")
 local page = require("actor.reproduce.page")
@@ -178,27 +177,6 @@ test("a backup worker and a bound on the staleness let a decentralised worker go
   local bound = decentral { nodes = 8, rule = "neighbours", degree = 4, random = 0.2, factor = 8, time = 60, bound = 3 }
   holds(backup.values.steps, ">", plain_run.values.steps)
   holds(bound.values.steps, ">", plain_run.values.steps)
-end)
-
-test("matchings have each edge once and no node twice, and their probabilities keep the budget", function()
-  local edges = matchings.geometric(10, 0.5)
-  local parts, count = matchings.decompose(10, edges), 0
-  for _, matching in ipairs(parts) do
-    local used = {}
-    for _, e in ipairs(matching) do
-      equal({ used[e[1]], used[e[2]] }, {})
-      used[e[1]], used[e[2]], count = true, true, count + 1
-    end
-  end
-  equal(count, #edges)
-  local p, connectivity = matchings.probabilities(10, parts, 0.5 * #parts)
-  local sum = 0
-  for _, value in ipairs(p) do sum = sum + value end
-  near(sum, 0.5 * #parts, 1e-9)
-  holds(connectivity, ">", 0)
-  local share, bound = matchings.share(10, parts, p)
-  holds(share, ">", 0)
-  holds(bound, "<", 1)
 end)
 
 test("workers in lockstep draw other images, the same for a seed", function()

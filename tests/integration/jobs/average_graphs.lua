@@ -16,7 +16,7 @@ local graphs = {
 local function sum_of(x) return co.allreduce(actor.tensor.full({ 1 }, x, { dtype = "float64" }))[1] end
 
 -- Without steps all models reach the mean; exact graphs reach it after one period.
--- case: reach_the_mean ring,pairs,exponential,one_peer,base:1,base:2,regular:4,directed,periodic at: rehearsal:{1,2,3,5,8}
+-- case: reach_the_mean ring,pairs,exponential,one_peer,base:1,base:2,regular:4,matcha:0.5,directed,periodic at: rehearsal:{1,2,3,5,8}
 -- case: reach_the_mean one_peer,base:2,directed at: {threads,isolate,hosts}
 function jobs.reach_the_mean(names)
   for name in names:gmatch("[^,]+") do
@@ -40,7 +40,7 @@ function jobs.reach_the_mean(names)
 end
 
 -- Steps add up: rounds of every graph with equal shares keep the sum of the models.
--- case: keep_the_sum ring,pairs,base:1,regular:2,periodic at: rehearsal:{2,5}
+-- case: keep_the_sum ring,pairs,base:1,regular:2,matcha:0.4,periodic at: rehearsal:{2,5}
 function jobs.keep_the_sum(names)
   local rng = actor.rng(actor.seed, actor.rank)
   for name in names:gmatch("[^,]+") do
@@ -59,7 +59,7 @@ function jobs.keep_the_sum(names)
 end
 
 -- A worker that fails: the graph is made for the remaining workers, and they continue.
--- case: a_worker_fails {base:1,one_peer,pairs} flags: --codes 0,3 --faults kill=1,within=100ms at: rehearsal:4
+-- case: a_worker_fails {base:1,one_peer,pairs,matcha:0.5} flags: --codes 0,3 --faults kill=1,within=100ms at: rehearsal:4
 function jobs.a_worker_fails(name)
   local x = actor.tensor.full({ 100 }, actor.rank, { dtype = "float64" })
   local handle = average.start(x, { sync_interval_ms = 10, peers = name })
@@ -71,6 +71,27 @@ function jobs.a_worker_fails(name)
   assert(x[1] >= 0 and x[1] <= 3)
   handle:unlock()
   assert(handle:stats().rounds > 50, handle:stats().rounds)
+  handle:abort()
+end
+
+-- A graph without a period does not repeat: workers exchange their models in odd rounds below 64, and never after them.
+-- case: without_a_period at: rehearsal:{2,3}
+function jobs.without_a_period()
+  local x, most = actor.tensor.zeros(10), 0
+  local handle = average.start(x, { sync_interval_ms = 5, peers = function(round, id, n)
+    most = math.max(most, round)
+    return round < 64 and round % 2 == 1 and { [(id + 1) % n] = 0.5 } or {}
+  end })
+  local function step_until(rounds)
+    while handle:stats().rounds < rounds do
+      handle:step(function() actor.sleep(0.001) end)
+    end
+  end
+  step_until(100)
+  local bytes = handle:stats().bytes
+  step_until(200)
+  assert(handle:stats().bytes == bytes and bytes > 0, handle:stats().bytes - bytes)
+  assert(actor.rank > 0 or most >= 200, most)
   handle:abort()
 end
 
