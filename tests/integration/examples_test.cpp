@@ -275,6 +275,8 @@ TEST_CASE("workers with different digits learn all of them by local steps, in ex
       {"scaffold.lua", 4, 60, {}, {}},
       {"diloco.lua", 3, 40, {}, {}},
       {"diloco.lua", 4, 40, {}, {"--fragments", "4", "--mix", "0.5"}},
+      {"noloco.lua", 3, 50, {}, {}},
+      {"noloco.lua", 4, 50, {}, {}},
       {"diloco.lua", 4, 30, {"--barrier", "asp", "--merge", "delayed_nesterov:4"}, {"--momentum", "0"}},
   }));
   CHECK(count_of(read_text(example(name)), "\n") <= 60);

@@ -7,31 +7,6 @@ local tensor = require("actor.tensor")
 local inner_steps = 50
 local per_point = 50
 
--- Rounds of local steps. `size_of` gives the number of workers of a round, of all rounds.
-local function diloco(workers, rounds, rate, split, size_of)
-  return function(seed)
-    local run = lockstep.new { workers = workers, seed = seed, split = split }
-    local outer, inner = optim.sgd { lr = 0.7, momentum = 0.9, nesterov = true }, {}
-    local result = { x = {}, loss = {}, accuracy = {}, values = {} }
-    local shared, params = run.params:clone(), run.params
-    run:record(result, 0)
-    for round = 1, rounds do
-      local size = size_of and size_of(round, rounds) or workers
-      local difference = tensor.zeros_like(shared)
-      for worker = 0, size - 1 do
-        inner[worker] = inner[worker] or optim.adamw { lr = rate }
-        params:copy_(shared)
-        for _ = 1, inner_steps do inner[worker]:step({ params }, { run:gradient(worker) }) end
-        difference:axpy_(1 / size, shared - params)
-      end
-      outer:step({ shared }, { difference })
-      params:copy_(shared)
-      run:record(result, round * inner_steps)
-    end
-    return result
-  end
-end
-
 -- AdamW on the mean gradient of all workers in each step.
 local function synchronous(workers, steps, rate, split)
   return function(seed)
@@ -62,14 +37,15 @@ return {
   runs = function(scale)
     local rounds = math.max(2, math.floor(24 * scale))
     local rate = 0.002
-    local words = ("8 workers, %d rounds of %d steps"):format(rounds, inner_steps)
+    local function diloco(name, options)
+      options.workers, options.rounds, options.steps, options.rate = 8, rounds, inner_steps, rate
+      return runs.custom(name, ("8 workers, %d rounds of %d steps"):format(rounds, inner_steps), lockstep.diloco(options))
+    end
     return {
       runs.custom("synchronous", ("8 workers, %d steps"):format(rounds * inner_steps), synchronous(8, rounds * inner_steps, rate)),
-      runs.custom("diloco", words, diloco(8, rounds, rate)),
-      runs.custom("diloco, data differ", words, diloco(8, rounds, rate, true)),
-      runs.custom("diloco, 8 then 4 workers", words, diloco(8, rounds, rate, false, function(round, all)
-        return round <= all / 2 and 8 or 4
-      end)),
+      diloco("diloco", {}),
+      diloco("diloco, data differ", { split = true }),
+      diloco("diloco, 8 then 4 workers", { size_of = function(round, all) return round <= all / 2 and 8 or 4 end }),
     }
   end,
   claims = {

@@ -15,7 +15,8 @@ local M = {}
 M.names = {
   "psp", "ssp", "dssp", "elastic_bsp", "gssp", "aw_psp", "backup_workers", "k_sync", "fedasync", "fedbuff", "seafl",
   "gap_aware", "delay_adaptive", "arbitrary_delays", "ringmaster", "rennala", "clipped_asgd", "basgd", "median",
-  "ad_psgd", "hop", "matcha", "base_k", "one_peer", "gossip_pga", "diloco", "async_local_sgd", "power_sgd",
+  "ad_psgd", "hop", "matcha", "base_k", "one_peer", "gossip_pga", "diloco", "noloco",
+  "async_local_sgd", "power_sgd",
 }
 
 local tuning_seeds, tuning_from = 4, 1000 -- the seeds that choose a rate begin so far above the first seed

@@ -4,6 +4,8 @@
 local data = require("actor.data")
 local new_rng = require("actor.rng")
 local nn = require("actor.nn")
+local optim = require("actor.optim")
+local tensor = require("actor.tensor")
 
 local M = {}
 
@@ -79,6 +81,44 @@ function Lockstep:gradient(worker)
   local random = new_rng(self.seed, (worker + 1) * 2 ^ 24 + self.step)
   self.net:loss(self.set.train:batch(self:positions(worker, random)))
   return self.net.flat_grads
+end
+
+---Trains a worker by AdamW.
+---@param worker integer from 0
+---@param inner table<integer, actor.Optimiser> the workers' optimisers, made here
+---@param start actor.Tensor the parameters before
+---@param steps integer
+---@param rate number
+---@return actor.Tensor difference start - the parameters after
+function Lockstep:local_steps(worker, inner, start, steps, rate)
+  inner[worker] = inner[worker] or optim.adamw { lr = rate }
+  self.params:copy_(start)
+  for _ = 1, steps do inner[worker]:step({ self.params }, { self:gradient(worker) }) end
+  return start - self.params
+end
+
+---DiLoCo: rounds of local steps, each with an outer step of rate 0.7 and momentum 0.9 on the mean difference.
+---@param options {workers: integer, rounds: integer, steps: integer, rate: number, split?: boolean, size_of?: fun(round: integer, rounds: integer): integer}
+---  size_of: the number of workers of a round, default all
+---@return fun(seed: integer): actor.reproduce.Result its x counts local steps
+function M.diloco(options)
+  return function(seed)
+    local run = M.new { workers = options.workers, seed = seed, split = options.split }
+    local outer, inner = optim.sgd { lr = 0.7, momentum = 0.9, nesterov = true }, {}
+    local result, shared = { x = {}, loss = {}, accuracy = {}, values = {} }, run.params:clone()
+    run:record(result, 0)
+    for round = 1, options.rounds do
+      local size = options.size_of and options.size_of(round, options.rounds) or options.workers
+      local difference = tensor.zeros_like(shared)
+      for worker = 0, size - 1 do
+        difference:axpy_(1 / size, run:local_steps(worker, inner, shared, options.steps, options.rate))
+      end
+      outer:step({ shared }, { difference })
+      run.params:copy_(shared)
+      run:record(result, round * options.steps)
+    end
+    return result
+  end
 end
 
 ---Adds a point to a result.
