@@ -35,7 +35,7 @@ local function lost_of(...) return (select(2, decisions(...))) end
 
 test("each rule is made by its constructor and by its example, under one name", function()
   local made = {
-    all = merge.all(), mean = merge.mean(), drop = merge.drop { later_than = 2 }, buffer = merge.buffer { k = 8 },
+    all = merge.all(), mean = merge.mean(), step_mean = merge.step_mean(), drop = merge.drop { later_than = 2 }, buffer = merge.buffer { k = 8 },
     scale = merge.scale { exponent = 0.5 }, ringmaster = merge.ringmaster(8), polynomial = merge.polynomial(0.5),
     fedbuff = merge.fedbuff(8), rennala = merge.rennala(4), trimmed_mean = merge.trimmed_mean(1, 5),
     median = merge.median(5), krum = merge.krum(1, 1, 5), clip = merge.clip(10), decay = merge.decay(0.1, 20),
@@ -74,6 +74,27 @@ test("the library's rules decide as their definitions say", function()
   equal(updates_of("buffer:3", late), { "0.333333*w0 0.333333*w0 0.333333*w0", "0.333333*w1" })
   equal(updates_of("mean", { { 0, 0, 0, peers = 2, left = 1 }, { 1, 0, 0, peers = 2 }, { 0, 1, 1 } }),
     { "0.5*w0 0.5*w1", "1*w0" })
+end)
+
+test("step_mean merges a step when all workers have completed it", function()
+  local evaluator, merged = merge.evaluator("step_mean"), {}
+  local done = { [0] = 0, 0, 0 }
+  local function push(worker)
+    local step, view = done[worker], evaluator.view
+    done[worker] = step + 1
+    view.workers, view.slowest = 3, math.min(done[0], done[1], done[2])
+    local parts = {}
+    for _, one in ipairs((evaluator:take { worker = worker, step = step, version = 0, behind = 0, peers = 1, left = 0 })) do
+      parts[#parts + 1] = ("%.2f*w%d:%d"):format(one.weight, one.worker, one.step)
+    end
+    merged[#merged + 1] = table.concat(parts, " ")
+  end
+  for _, worker in ipairs { 0, 0, 1, 2, 2, 1 } do push(worker) end
+  equal(merged, { "", "", "", "0.33*w0:0 0.33*w1:0 0.33*w2:0", "", "0.33*w0:1 0.33*w2:1 0.33*w1:1" })
+  done[1] = math.huge -- it has left; its held pushes remain
+  push(0)
+  push(2)
+  equal(merged[8], "0.50*w0:2 0.50*w2:2")
 end)
 
 test("rules by age count versions of the model", function()

@@ -38,13 +38,14 @@ void LuaMergeRule::push_method(const char* name) {
 
 Status LuaMergeRule::decide(const MergeRequest& request, MergeDecision& out) {
   push_method("decide");
-  for (const auto number : {static_cast<double>(request.worker), static_cast<double>(request.step),
-                            static_cast<double>(request.version), static_cast<double>(request.peers),
-                            static_cast<double>(request.left), request.now, static_cast<double>(request.model_version),
-                            static_cast<double>(request.newest), static_cast<double>(request.workers)}) {
+  for (const auto number :
+       {static_cast<double>(request.worker), static_cast<double>(request.step), static_cast<double>(request.version),
+        static_cast<double>(request.peers), static_cast<double>(request.left), request.now,
+        static_cast<double>(request.model_version), static_cast<double>(request.newest),
+        static_cast<double>(request.workers), static_cast<double>(request.slowest)}) {
     lua_pushnumber(L_, number);
   }
-  return call(10, &request, out);
+  return call(11, &request, out);
 }
 
 Status LuaMergeRule::finish(MergeDecision& out) {

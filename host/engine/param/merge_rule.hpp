@@ -25,6 +25,7 @@ struct MergeRequest {
   uint64_t model_version = 0;  // updates of the model; the pushes of one decision are one update
   uint64_t newest = 0;         // highest step of a push so far
   uint32_t workers = 0;        // live workers of the run
+  uint64_t slowest = 0;        // steps that every live worker has completed, this push included
   double now = 0;              // seconds
 };
 

@@ -48,6 +48,15 @@ void PushMerger::discard(NodeId worker, Discard::Extent extent, uint64_t step) {
   own_.discard(discard);
 }
 
+/// The steps that every counted worker has completed, if `worker` has completed `step`.
+uint64_t PushMerger::slowest_with(NodeId worker, uint64_t step) const {
+  uint64_t least = step + 1;
+  for (Slot slot = 0; slot < progress_.size(); ++slot) {
+    if (progress_.ids()[slot] != worker) least = std::min(least, static_cast<uint64_t>(progress_.steps()[slot]));
+  }
+  return least;
+}
+
 /// `copies`: the rule may keep the push until the worker writes to it.
 void PushMerger::decide(MergeRequest request, bool copies, double now) {
   if (error_) return;
@@ -55,6 +64,7 @@ void PushMerger::decide(MergeRequest request, bool copies, double now) {
   request.model_version = version_;
   request.newest = newest_;
   request.workers = static_cast<uint32_t>(progress_.size());
+  request.slowest = slowest_with(request.worker, request.step);
   request.now = now;
   if (held_.empty()) held_since_ = now;
   held_.emplace(request.worker, request.step);

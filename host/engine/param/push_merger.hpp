@@ -72,6 +72,7 @@ class PushMerger {
   uint64_t dropped() const noexcept { return dropped_; }
 
  private:
+  uint64_t slowest_with(NodeId worker, uint64_t step) const;
   void decide(MergeRequest request, bool copies, double now);
   void apply(const Status& decided, MergeDecision decision, double now);
   void commit(std::vector<CommitItem> items, Combination combination = {});

@@ -32,6 +32,7 @@ local values = require("actor.merge.values")
 ---@field version integer updates of the model: pushes that are merged together are one update
 ---@field held actor.merge.Push[] the pushes that the rule has held, the oldest first
 ---@field workers integer live workers of the run
+---@field slowest integer steps that every live worker has completed, the step of the new push included
 ---@field now number seconds
 ---@field memory table the rule's own state; a new rule begins with an empty table
 ---@field last? table<any, any> values of the last update of the model, by key; nil before the first update after the rule has read this field once
@@ -133,7 +134,7 @@ end
 ---@param attack? actor.Attack that has begun
 ---@return actor.merge.Evaluator
 function Evaluator.new(rule, source, attack)
-  local view = setmetatable({ version = 0, held = {}, workers = 0, now = 0, memory = {}, _source = source }, View)
+  local view = setmetatable({ version = 0, held = {}, workers = 0, slowest = 0, now = 0, memory = {}, _source = source }, View)
   local self = setmetatable({
     view = view, combines = true, attack = attack, _source = source, _push_class = Evaluator.push_class(source),
   }, Evaluator)
@@ -299,9 +300,9 @@ end
 ---As `take` and `finish`, with numbers. Returns {worker, step, weight, ...} of the merged pushes, {worker, step, ...}
 ---of the dropped pushes, and the trim. The most frequent decisions make no tables: `decide` returns only the weight of
 ---this push, or nothing if it is held.
-function Evaluator:decide(worker, step, version, peers, left, now, model_version, newest, workers)
+function Evaluator:decide(worker, step, version, peers, left, now, model_version, newest, workers, slowest)
   local view = self.view
-  view.now, view.version, view.workers = now, model_version, workers
+  view.now, view.version, view.workers, view.slowest = now, model_version, workers, slowest
   local push = {
     worker = worker, step = step, version = version, behind = newest - step, peers = peers, left = left,
   }

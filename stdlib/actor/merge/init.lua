@@ -33,6 +33,7 @@ local values = require("actor.merge.values")
 ---@class actor.merge
 ---@field all fun(): actor.merge.Rule
 ---@field mean fun(): actor.merge.Rule
+---@field step_mean fun(): actor.merge.Rule
 ---@field drop fun(options: {later_than: integer}): actor.merge.Rule
 ---@field buffer fun(options: {k: integer}): actor.merge.Rule
 ---@field scale fun(options?: {exponent: number}): actor.merge.Rule

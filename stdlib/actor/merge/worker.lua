@@ -20,7 +20,7 @@ local function without(name, fields, methods)
 end
 
 local View = without("view", {
-  version = true, held = true, last = true, with = true, pending = true, value = true, trimmed_mean = true,
+  version = true, held = true, slowest = true, last = true, with = true, pending = true, value = true, trimmed_mean = true,
 }, { update = evaluators.own_update })
 
 local hidden = { version = true, staleness = true, behind = true, peers = true, left = true }

@@ -73,6 +73,8 @@ function merges.all() return { "all" } end
 
 function merges.mean() return { "mean" } end
 
+function merges.step_mean() return { "step_mean" } end
+
 function merges.drop() return { "drop:1", "drop:4" } end
 
 function merges.ringmaster(n) return each("ringmaster:%d", within(2, 2 ^ 20, { n / 2, n, 2 * n, 4 * n })) end

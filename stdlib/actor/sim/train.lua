@@ -80,6 +80,10 @@ end
 function State:decide(push)
   local view = self.merges.view
   view.now, view.version, view.workers = self.now, self.version, self.workers
+  view.slowest = push.step + 1
+  for id, done in pairs(self.done) do
+    if id ~= push.worker then view.slowest = math.min(view.slowest, done) end
+  end
   push.behind = self.newest - push.step
   self:merge(self.merges:take(push))
 end
@@ -140,10 +144,12 @@ end
 
 local on = {} -- handlers by event; the events start and finish need none
 
-function on.join(self) self.workers = self.workers + 1 end
+function on.join(self, id, step)
+  self.done[id], self.workers = step, self.workers + 1
+end
 
 function on.leave(self, id)
-  self.pending[id], self.workers = nil, self.workers - 1
+  self.done[id], self.pending[id], self.workers = nil, nil, self.workers - 1
 end
 
 function on.release(self, id, step)
@@ -154,7 +160,7 @@ end
 
 function on.apply(self, id, step)
   local update = self.pending[id]
-  self.pending[id] = nil
+  self.pending[id], self.done[id] = nil, step
   if update ~= nil then self:take(update, id, step - 1) end
 end
 
@@ -215,7 +221,7 @@ function M.replay(trace, model, setup, plan)
   local state = setmetatable({
     model = model, setup = setup, rate_of = plan.rate or model.rate or 1,
     training = training, updates = 0, dropped = 0, newest = 0, version = 0, staged = {}, staged_step = 0, pending = {},
-    begun = {}, step_of = {}, now = 0, workers = 0,
+    begun = {}, step_of = {}, done = {}, now = 0, workers = 0,
   }, State)
   state.attack = plan.attack and attacks.from(plan.attack):begin(setup.nodes, setup.seed)
   state.merges = merge.evaluator(plan.merge or "all", merge.source(function() return state:pending_steps() end,

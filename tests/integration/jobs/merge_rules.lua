@@ -92,7 +92,7 @@ end
 
 -- The server and the simulator make the same decisions about the pushes of one run, for each of the rules.
 -- case: same_decisions drop:1,ringmaster:2,scale,polynomial,decay:0.3:6,delay_adaptive,fedasync flags: --barrier {asp,ssp:1} at: rehearsal:4
--- case: same_decisions gap_aware,heloco,delayed_nesterov:4,buffer:3,fedbuff:3,rennala:2,port:3 flags: --barrier {asp,ssp:1} at: rehearsal:4
+-- case: same_decisions gap_aware,heloco,delayed_nesterov:4,buffer:3,fedbuff:3,rennala:2,port:3,step_mean flags: --barrier {asp,ssp:1} at: rehearsal:4
 -- case: same_decisions krum:1:1:4,basgd:3,clip:2,centred_clip:3:4,median:4,trimmed_mean:1:4 flags: --barrier {asp,ssp:1} at: rehearsal:4
 -- case: same_decisions mean,buffer:3,port:3,median,trimmed_mean:1,krum:1,centred_clip:3,heloco,gap_aware bsp flags: --barrier bsp at: rehearsal:4
 function jobs.same_decisions(rules, bsp)
