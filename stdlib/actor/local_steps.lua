@@ -1,8 +1,9 @@
 --- `param.local_steps` and `peer.local_steps`: in a round each worker trains its own copy of a model for some steps,
---- and pushes the difference of the values from begin to end. The server merges the differences of all workers, and
---- the outer optimiser makes a step with them. With the defaults this is federated averaging (McMahan et al., AISTATS
---- 2017); with an outer optimiser with Nesterov momentum it is DiLoCo (Douillard et al., arXiv 2023). A difference is
---- positive where a value fell, as a gradient is.
+--- and pushes the difference of the values from begin to end. The server merges the mean of the differences of a round,
+--- and the outer optimiser makes a step with it. Under a barrier rule without common rounds, and among peers, each
+--- difference is a step of its own, divided by the number of workers; a merge rule gets it undivided. With the defaults
+--- this is federated averaging (McMahan et al., AISTATS 2017); with an outer optimiser with Nesterov momentum it is
+--- DiLoCo (Douillard et al., arXiv 2023). A difference is positive where a value fell, as a gradient is.
 local barrier = require("actor.barrier")
 local check = require("actor.check")
 local node = require("actor.c.node")
@@ -20,15 +21,16 @@ local util = require("actor.util")
 ---@field weight? number|fun(ctx: actor.Context): number factor of this worker's difference, default 1: for a mean by examples its share of all examples times the number of workers
 ---@field adjust? fun(net: table, start: table<string, actor.Tensor>, ctx: actor.Context) changes net.grads before each local step; `start` has the values at the begin of the round
 ---@field prox? number adds prox * (value - start) to the gradients (FedProx: Li et al., MLSys 2020)
----@field fragments? integer the parameters in key order are dealt out to so many fragments. A round sends one fragment, after steps / fragments local steps (streaming DiLoCo: Douillard et al., arXiv 2025, without its overlap of sending and training)
----@field mix? number 0 .. 1, default 0: the share of the worker's own values that stays when it receives a fragment
+---@field fragments? integer the parameters in key order are dealt out to so many fragments. A round sends one fragment, after steps / fragments local steps (streaming DiLoCo: Douillard et al., arXiv 2025)
+---@field overlap? integer less than `fragments`, default 0: the rounds that a worker trains on while a fragment travels. It receives a fragment so many rounds later, under the rule ssp:OVERLAP, so it rarely waits
+---@field mix? number 0 .. 1: the share of the worker's own values that stays when it receives a fragment. Default 0, and 0.5 with `overlap`: the share 0 would lose the steps made meanwhile
 ---@field loss? fun(net: actor.nn.Network, ...: any): any leaves the gradients in `net.grads`; default `net:loss(...)`
 ---@field on_nan? "error"|"skip" when a loss is NaN or infinite: raise an error (the default), or push differences of 0
 
 local own_fields = {
   net = "table", batch = "function", steps = "number", by_speed = "boolean?", inner = "table", outer = "table?",
-  weight = "number|function?", adjust = "function?", prox = "number?", fragments = "number?", mix = "number?",
-  loss = "function?", on_nan = "string?",
+  weight = "number|function?", adjust = "function?", prox = "number?", fragments = "number?", overlap = "number?",
+  mix = "number?", loss = "function?", on_nan = "string?",
 }
 local made_here = { "init", "schedule", "schedule_local", "push", "pull" }
 local speed_key = "\0local_steps.speed"
@@ -47,6 +49,11 @@ local function check_options(options, fn, is_peer)
   end
   check.integer(options.steps, "steps", fn, 1, 2 ^ 31)
   check.integer(options.fragments or 1, "fragments", fn, 1, #util.sorted_keys(net.params))
+  check.integer(options.overlap or 0, "overlap", fn, 0, 2 ^ 31)
+  if (options.overlap or 0) > 0 and options.overlap >= (options.fragments or 1) then
+    check.fail("%s: with overlap = %d a worker trains on for so many rounds, so fragments must be at least %d; it is %d", fn,
+      options.overlap, options.overlap + 1, options.fragments or 1)
+  end
   check.number(options.mix or 0, "mix", fn, 0, 1)
   check.number(options.prox or 0, "prox", fn, 0)
   for _, name in ipairs { "inner", "outer" } do
@@ -66,13 +73,19 @@ Worker.__index = Worker
 -- The names of the parameters that a round sends.
 function Worker:fragment(round) return self.fragments[round % #self.fragments + 1] end
 
--- The names that a worker receives before a round: the fragment of the round before, first all.
+-- The names that a worker receives before a round: the fragment of the round before, or of `overlap` rounds before that
+-- round. First all names.
 function Worker:wanted(round)
-  return next(self.start) == nil and self.names or self:fragment(round - 1)
+  if next(self.start) == nil then
+    self.first = round
+    return self.names
+  end
+  local sent = round - 1 - self.overlap
+  return sent >= self.first and self:fragment(sent) or {}
 end
 
 function Worker:receive(entries)
-  local params, mix = self.options.net.params, self.options.mix or 0
+  local params, mix = self.options.net.params, self.options.mix or self.overlap > 0 and 0.5 or 0
   for _, entry in ipairs(entries) do
     local name, value = entry[1], entry[2]
     if self.start[name] and mix > 0 then
@@ -128,7 +141,7 @@ function Worker:push(ctx, entries)
   if self.options.by_speed then self:measure(steps, now() - began, ctx) end
   local weight = self.options.weight or 1
   if type(weight) == "function" then weight = weight(ctx) end
-  if self.is_peer then weight = weight / ctx.size end -- the peers add the differences of all workers
+  if self.adds then weight = weight / ctx.size end
   local params, updates = self.options.net.params, {}
   for _, name in ipairs(fine and {} or self.names) do params[name]:copy_(self.start[name]) end
   for i, name in ipairs(self:fragment(ctx.step)) do
@@ -152,6 +165,7 @@ return function(engine, options, fn)
   end
   local worker = setmetatable({
     options = options, engine = engine, fn = fn, is_peer = is_peer, names = names, fragments = fragments, start = {},
+    overlap = options.overlap or 0,
     loss = options.loss or function(net, ...) return net:loss(...) end,
     on_nan = not_finite.check(options.on_nan, fn, false),
   }, Worker)
@@ -159,8 +173,14 @@ return function(engine, options, fn)
   local run = util.merged(options)
   for name in pairs(own_fields) do run[name] = nil end
   run.pull = options.outer or optim.sgd { lr = 1 }
-  local rule = barrier.from(node.flags().barrier or run.barrier or "bsp")
-  if not is_peer and run.merge == nil and rule.staleness == 0 then run.merge = "mean" end
+  local overlap = worker.overlap
+  run.barrier = run.barrier or overlap > 0 and "ssp:" .. overlap or "bsp"
+  local rule = barrier.from(node.flags().barrier or run.barrier)
+  local merge = node.flags().merge or run.merge
+  if not is_peer and merge == nil and rule.staleness == overlap then
+    run.merge = overlap > 0 and "step_mean" or "mean"
+  end
+  worker.adds = is_peer or (merge or run.merge) == nil
   function run.init() return options.net.params end
   function run.schedule_local(ctx) return worker:wanted(ctx.step) end
   function run.push(ctx, entries) return worker:push(ctx, entries) end

@@ -271,16 +271,19 @@ TEST_CASE("workers with different digits learn all of them by local steps, in ex
   const auto& [name, n, least, before, flags] = GENERATE(table<std::string, int, double, Words, Words>({
       {"fedavg.lua", 1, 70, {}, {}},
       {"fedavg.lua", 4, 60, {}, {}},
-      {"fedavg.lua", 4, 40, {"--barrier", "grace:0.05"}, {"--prox", "0.1", "--by-speed"}},
+      {"fedavg.lua", 4, 60, {"--barrier", "grace:0.05"}, {"--prox", "0.1", "--by-speed"}},
+      {"fedavg.lua", 4, 60, {"--barrier", "asp"}, {"--by-speed"}},
       {"scaffold.lua", 4, 60, {}, {}},
       {"diloco.lua", 3, 40, {}, {}},
       {"diloco.lua", 4, 40, {}, {"--fragments", "4", "--mix", "0.5"}},
+      {"diloco.lua", 4, 40, {}, {"--fragments", "4", "--overlap", "1"}},
       {"noloco.lua", 3, 50, {}, {}},
       {"noloco.lua", 4, 50, {}, {}},
       {"diloco.lua", 4, 30, {"--barrier", "asp", "--merge", "delayed_nesterov:4"}, {"--momentum", "0"}},
   }));
   CHECK(count_of(read_text(example(name)), "\n") <= 60);
-  const Words words = with(with(with(nodes(n), {"--seed", "1"}), before), {example(name), "--small"});
+  const Words rehearsed{"rehearse", "--hosts", std::to_string(n), "-n", "1", "--virtual-seconds", "1000"};
+  const Words words = with(with(with(rehearsed, {"--seed", "1"}), before), {example(name), "--small"});
   const Ended run(JobFolder().run(with(words, flags)));
   CHECK(std::stod(line_after(run.out.substr(run.out.find(", test")), ", test accuracy ")) > least);
 }

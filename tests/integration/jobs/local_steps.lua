@@ -30,14 +30,16 @@ local function target_of(rank) return rank * rank - 1 end
 local function reference(n, rounds, settings)
   local global, velocity, workers = { 1, 2, 3 }, { 0, 0, 0 }, {}
   for r = 0, n - 1 do workers[r] = { own = { 1, 2, 3 }, start = { 1, 2, 3 } } end
-  local fragments, mix = settings.fragments or 1, settings.mix or 0
+  local fragments, overlap = settings.fragments or 1, settings.overlap or 0
+  local mix = settings.mix or overlap > 0 and 0.5 or 0
   local steps = math.max(1, math.floor(settings.steps / fragments))
   for round = 0, rounds - 1 do
     local sum = { 0, 0, 0 }
     for r = 0, n - 1 do
       local w = workers[r]
       for i = 1, 3 do
-        local received = round == 0 or (i - 1) % fragments == (round - 1) % fragments
+        local sent = round - 1 - overlap
+        local received = round == 0 or sent >= 0 and (i - 1) % fragments == sent % fragments
         if received then
           w.own[i] = round == 0 and global[i] or mix * w.own[i] + (1 - mix) * global[i]
           w.start[i] = global[i]
@@ -76,6 +78,8 @@ local function check_rounds(engine, method)
     diloco = { steps = 3, momentum = 0.9, lr = 0.7 },
     fragments = { steps = 7, fragments = 3 },
     mixed = { steps = 6, fragments = 2, mix = 0.25, lr = 0.7, momentum = 0.5 },
+    overlap = { steps = 6, fragments = 3, overlap = 1, momentum = 0.9, lr = 0.7 },
+    overlap_two = { steps = 3, fragments = 3, overlap = 2, mix = 0.25 },
     weighted = { steps = 2, weights = { 0.5, 2, 1, 0.25, 1.5 } },
   })[method]
   local net, rounds, size = model(), 6, actor.size
@@ -84,9 +88,9 @@ local function check_rounds(engine, method)
     outer = (settings.lr or settings.momentum) and optim.sgd {
       lr = settings.lr or 1, momentum = settings.momentum, nesterov = settings.momentum and true or nil,
     } or nil,
-    prox = settings.prox, fragments = settings.fragments, mix = settings.mix,
+    prox = settings.prox, fragments = settings.fragments, overlap = settings.overlap, mix = settings.mix,
     weight = settings.weights and function(ctx) return settings.weights[ctx.rank + 1] end or nil,
-    barrier = "bsp", stop = function(ctx) return ctx.step >= rounds end,
+    barrier = not settings.overlap and "bsp" or nil, stop = function(ctx) return ctx.step >= rounds end,
   }
   if actor.role ~= "worker" then return end -- a server, which goes on to the next run
   check(net, reference(size, rounds, settings))
@@ -98,8 +102,9 @@ local function check_rounds(engine, method)
 end
 
 -- The rounds of several methods have the values of the loop.
--- case: rounds param fedavg,prox,diloco,fragments,mixed,weighted at: rehearsal:{1,2,5}
--- case: rounds param fedavg,diloco at: {threads,isolate,hosts}
+-- case: rounds param fedavg,prox,diloco,fragments,mixed,overlap,overlap_two,weighted at: rehearsal:{1,2,5}
+-- case: rounds param overlap,overlap_two flags: --inject delay=exp(0.05) at: rehearsal:5
+-- case: rounds param fedavg,diloco,overlap at: {threads,isolate,hosts}
 -- case: rounds peer fedavg,prox,fragments,weighted at: rehearsal:{1,3,4}
 function jobs.rounds(engine, methods)
   for method in methods:gmatch("[^,]+") do check_rounds(engine, method) end
@@ -182,6 +187,7 @@ function jobs.wrong()
   expect.raises(call("param", { steps = 0 }), "bad argument 'steps' to param.local_steps")
   expect.raises(call("param", { fragments = 4 }), "bad argument 'fragments' to param.local_steps")
   expect.raises(call("param", { mix = 2 }), "bad argument 'mix' to param.local_steps")
+  expect.raises(call("param", { overlap = 2, fragments = 2 }), "fragments must be at least 3; it is 2")
   expect.raises(call("param", { inner = {} }), "bad argument 'inner' to param.local_steps")
   expect.raises(call("param", { net = {} }), "bad argument 'net' to param.local_steps")
   expect.raises(call("peer", { outer = optim.sgd { lr = 1, momentum = 0.5 } }), "so it has no momentum here")
