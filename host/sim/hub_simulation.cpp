@@ -84,7 +84,7 @@ void HubSimulation::finish(NodeId id, double now) {
   record_.enter(id, State::travelling, now);
   if (scenario_.replay != nullptr) {
     ++record_.result().messages;
-    return push(now + work_.network(id, record_.node(id).started - 1), id, Kind::merged);
+    return push(now + work_.network(id), id, Kind::merged);
   }
   send(id, now, Kind::arrived, 0);
 }

@@ -55,11 +55,15 @@ struct Topology {
 };
 
 /// Measured steps to run again, for each node in the order of joining. Further nodes repeat the steps of the first
-/// nodes.
+/// nodes. The steps run in their order. With `period` they run by time instead, so that a slow phase of a node lasts as
+/// many seconds as in the recording under every rule: a step that begins at t is like a random one of the four steps
+/// nearest to the step in progress at the recorded time (offset + t) mod period. That step itself is left out, since
+/// long steps are more often in progress than short steps.
 struct Replay {
   struct Step {
-    double work;     // at the node
-    double network;  // until the barrier knows the step, and back
+    double work;        // at the node
+    double network;     // until the barrier knows the step, and back
+    double begins = 0;  // recorded time
   };
   struct Node {
     double joins = 0;
@@ -67,6 +71,8 @@ struct Replay {
     std::vector<Step> steps;  // after the last step: random steps of this list
   };
   std::vector<Node> nodes;
+  double period = 0;  // seconds of the recording; 0: the steps run in their order
+  double offset = 0;
 };
 
 struct Scenario {

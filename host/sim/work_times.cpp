@@ -1,5 +1,7 @@
 #include "host/sim/work_times.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace actorhost {
@@ -43,7 +45,11 @@ double WorkTimes::speed(uint32_t node) {
 }
 
 double WorkTimes::work_by_node(uint32_t node, uint32_t step, double now) {
-  if (scenario_.replay != nullptr) return replayed(node, step).work;
+  if (scenario_.replay != nullptr) {
+    if (current_.size() <= node) current_.resize(node + 1);
+    current_[node] = &replayed(node, step, now);
+    return current_[node]->work;
+  }
   StepRng rng(seed_, node, step);
   double seconds = scenario_.work.draw(rng);
   if (!scenario_.speed.zero()) seconds *= speed(node);
@@ -51,12 +57,19 @@ double WorkTimes::work_by_node(uint32_t node, uint32_t step, double now) {
   return seconds;
 }
 
-const Replay::Step& WorkTimes::replayed(uint32_t node, uint32_t step) const {
-  const std::vector<Replay::Step>& steps = scenario_.replay->nodes[node % scenario_.replay->nodes.size()].steps;
-  if (step < steps.size()) return steps[step];
-  return steps[StepRng(seed_, node, step).below(steps.size())];
+const Replay::Step& WorkTimes::replayed(uint32_t node, uint32_t step, double now) const {
+  const Replay& replay = *scenario_.replay;
+  const std::vector<Replay::Step>& steps = replay.nodes[node % replay.nodes.size()].steps;
+  StepRng rng(seed_, node, step);
+  if (replay.period == 0) return step < steps.size() ? steps[step] : steps[rng.below(steps.size())];
+  const double time = std::fmod(replay.offset + now, replay.period);
+  const auto next = std::upper_bound(steps.begin(), steps.end(), time,
+                                     [](double t, const Replay::Step& other) { return t < other.begins; });
+  // From the step in progress, next - 1: 2 or 1 before it, 1 or 2 after it.
+  const auto distance = std::array{-3, -2, 0, 1}[rng.below(4)];
+  const auto size = static_cast<std::ptrdiff_t>(steps.size());
+  const auto place = (next - steps.begin() + distance) % size;
+  return steps[static_cast<size_t>(place < 0 ? place + size : place)];
 }
-
-double WorkTimes::network(uint32_t node, uint32_t step) const { return replayed(node, step).network; }
 
 }  // namespace actorhost

@@ -22,21 +22,23 @@ class WorkTimes {
     }
     return work_by_node(node, step, now);
   }
-  /// Replay only: seconds between the end of the work and the begin of the next step that no barrier causes.
-  double network(uint32_t node, uint32_t step) const;
+  /// Replay only: seconds between the end of the node's last step of `work` and the begin of its next step that no
+  /// barrier causes.
+  double network(uint32_t node) const { return current_[node]->network; }
   bool straggles(uint32_t node, double now);
 
  private:
   double work_by_node(uint32_t node, uint32_t step, double now);
-  const Replay::Step& replayed(uint32_t node, uint32_t step) const;
+  const Replay::Step& replayed(uint32_t node, uint32_t step, double now) const;
   double speed(uint32_t node);
   void choose_fixed();
 
   const Scenario& scenario_;
   uint64_t seed_;
   bool plain_;
-  std::vector<double> speeds_;      // by node
-  std::vector<uint8_t> straggles_;  // by node, for fixed stragglers
+  std::vector<double> speeds_;                // by node
+  std::vector<uint8_t> straggles_;            // by node, for fixed stragglers
+  std::vector<const Replay::Step*> current_;  // by node, in a replay
 };
 
 /// Seeds of the random streams: one stream for each purpose, all made from one seed.

@@ -3,6 +3,7 @@ local sim = require("actor.sim")
 local barrier = require("actor.barrier")
 local merge = require("actor.merge")
 local candidates = require("actor.sim.candidates")
+local rng = require("actor.rng")
 local without_jit = not jit.status()
 local with_file = require("text_file").with
 
@@ -33,7 +34,7 @@ local function with_trace(options, use)
   with_file(text_of(sim.run(options), options.barrier), use)
 end
 
-test("a shifted replay begins with the steps at that share of the recorded time, and ends with the earlier steps", function()
+test("a shifted replay has the workers of the recording's end, and begins at that share of the recorded time", function()
   local lines = { "# actorhost trace 1", "event,id,step,time,released,compute", "run,1,,0.0,,", "join,0,0,0.0,,", "join,1,0,0.0,," }
   for k = 1, 4 do lines[#lines + 1] = ("step,0,%d,%d.0,%d.0,0.%d"):format(k, k, k - 1, k) end
   lines[#lines + 1] = "leave,1,0,4.0,,\nstop,,,4.0,,\n"
@@ -43,10 +44,50 @@ test("a shifted replay begins with the steps at that share of the recorded time,
     for shift, work in pairs { [0] = { 0.1, 0.2, 0.3, 0.4 }, [0.5] = { 0.3, 0.4, 0.1, 0.2 }, [1] = { 0.4, 0.1, 0.2, 0.3 } } do
       local nodes = sim.replay.nodes(run, shift)
       equal(#nodes, 1) -- worker 1 has left
-      equal(nodes[1].work, work)
+      equal({ nodes[1].work, nodes.period }, { work, nil })
       for k = 1, 4 do near(nodes[1].work[k] + nodes[1].network[k], 1) end
     end
   end)
+end)
+
+-- The lines of a run of 60 s with four workers, whose k-th step from a time takes seconds_of(random, time).
+local function recording(seconds_of, seed)
+  local lines = { "# actorhost trace 1", "event,id,step,time,released,compute", "run,1,,0.0,," }
+  for id = 0, 3 do lines[#lines + 1] = ("join,%d,0,0.0,,"):format(id) end
+  local steps = {}
+  for id = 0, 3 do
+    local random, time, step = rng(seed, id), 0, 0
+    while true do
+      local seconds = seconds_of(random, time)
+      step, time = step + 1, time + seconds
+      if time > 60 then break end
+      steps[#steps + 1] = { time, ("step,%d,%d,%.9f,%.9f,%.9f"):format(id, step, time, time - seconds, seconds) }
+    end
+  end
+  table.sort(steps, function(a, b) return a[1] < b[1] end)
+  for _, step in ipairs(steps) do lines[#lines + 1] = step[2] end
+  lines[#lines + 1] = "stop,,,60.0,,\n"
+  return table.concat(lines, "\n")
+end
+
+test("slow phases are found, and random steps are none", function()
+  local function of(seconds_of)
+    local found = 0
+    for seed = 1, 40 do
+      with_file(recording(seconds_of, seed), function(path)
+        local nodes = sim.replay.nodes(sim.replay.load(path), 0.5)
+        if nodes.period then
+          equal({ nodes.period, nodes.offset }, { 60, 30 })
+          found = found + 1
+        end
+      end)
+    end
+    return found
+  end
+  equal(of(function(random) return 0.4 + random:gamma(1, 0.1) end), 0)
+  equal(of(function(random) return 0.01 + random:exponential(0.5) end), 0)
+  equal(of(function(random) return math.min(50, 0.2 * random:uniform() ^ (-1 / 1.5)) end), 0)
+  equal(of(function(random, time) return (time % 30 < 15 and 5 or 0.8) * (0.4 + random:gamma(1, 0.1)) end), 40)
 end)
 
 test("every rule of the libraries is compared with values of its parameters that are valid", function()

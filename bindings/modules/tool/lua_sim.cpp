@@ -61,25 +61,28 @@ struct Fields {
   }
 };
 
-/// Reads an array of nodes {joins =, leaves =, work = {...}, network = {...}} at the top of the stack; leaves it there.
+/// Reads an array of nodes {joins =, leaves =, work = {...}, network = {...}, begins = {...}} with the fields period
+/// and offset at the top of the stack; leaves it there.
 Replay replay_of(lua_State* L) {
   Replay out;
   const int nodes = lua_gettop(L);
+  const Fields whole{L, nodes};
+  out.period = whole.number("period", 0);
+  out.offset = whole.number("offset", 0);
   for (int i = 1; i <= static_cast<int>(lua_objlen(L, nodes)); ++i) {
     lua_rawgeti(L, nodes, i);
     const Fields fields{L, lua_gettop(L)};
     Replay::Node& node = out.nodes.emplace_back();
     node.joins = fields.number("joins", 0);
     node.leaves = fields.number("leaves", 0);
-    if (!fields.get("work", LUA_TTABLE) || !fields.get("network", LUA_TTABLE)) {
-      raise_bad_argument(L, lua_gettop(L), "replay", kRun, "a table with work and network of each node");
+    if (!fields.get("work", LUA_TTABLE) || !fields.get("network", LUA_TTABLE) || !fields.get("begins", LUA_TTABLE)) {
+      raise_bad_argument(L, lua_gettop(L), "replay", kRun, "a table with work, network and begins of each node");
     }
-    const int network = lua_gettop(L);
-    for (int k = 1; k <= static_cast<int>(lua_objlen(L, network - 1)); ++k) {
-      lua_rawgeti(L, network - 1, k);
-      lua_rawgeti(L, network, k);
-      node.steps.push_back({lua_tonumber(L, -2), lua_tonumber(L, -1)});
-      lua_pop(L, 2);
+    const int begins = lua_gettop(L);
+    for (int k = 1; k <= static_cast<int>(lua_objlen(L, begins - 2)); ++k) {
+      for (const int list : {begins - 2, begins - 1, begins}) lua_rawgeti(L, list, k);
+      node.steps.push_back({lua_tonumber(L, -3), lua_tonumber(L, -2), lua_tonumber(L, -1)});
+      lua_pop(L, 3);
     }
     lua_settop(L, nodes);
   }

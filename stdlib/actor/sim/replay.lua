@@ -2,6 +2,7 @@
 --- recorded run with the simulated run.
 local check = require("actor.check")
 local trace = require("actor.trace")
+local util = require("actor.util")
 
 local M = {}
 
@@ -44,23 +45,64 @@ local function rotated(list, first)
   return out
 end
 
----Returns the nodes of a run in the simulator's form, in order of their joins. With `shift`, only the workers that the
----barrier counted at the end: all join at time 0, begin with their steps at that share of the recorded time, and come
----to the earlier steps afterwards.
+local phase = 5 -- seconds
+
+---Whether workers have phases: times in which all steps are slow or all fast. Compares the logarithms of a worker's
+---work in each five seconds, by an analysis of variance of all workers together.
+---@param nodes {work: number[], begins: number[]}[]
+---@return boolean
+function M.has_phases(nodes)
+  local between, within, bins_less_one, steps_less_bins = 0, 0, 0, 0
+  for _, node in ipairs(nodes) do
+    local bins, sum, count = {}, 0, 0
+    for k, work in ipairs(node.work) do
+      local at, value = math.floor(node.begins[k] / phase), math.log(math.max(work, 1e-9))
+      local bin = bins[at] or { n = 0, sum = 0, squares = 0 }
+      bins[at] = bin
+      bin.n, bin.sum, bin.squares = bin.n + 1, bin.sum + value, bin.squares + value * value
+      sum = sum + value
+      count = count + 1
+    end
+    for _, bin in util.pairs(bins) do
+      between = between + bin.n * (bin.sum / bin.n - sum / count) ^ 2
+      within = within + math.max(0, bin.squares - bin.sum ^ 2 / bin.n)
+      bins_less_one, steps_less_bins = bins_less_one + 1, steps_less_bins + bin.n - 1
+    end
+    bins_less_one = bins_less_one - 1
+  end
+  return bins_less_one > 0 and steps_less_bins > 0 and between / bins_less_one > 4 * within / steps_less_bins + 1e-12
+end
+
+-- Begins the nodes' steps at a share of the recorded time. The steps run in their order, and the earlier steps follow
+-- the last. With phases they run by time (host/sim/scenario.hpp, Replay), so that phases last as long under every rule.
+-- Without phases this would favour short steps: more of them fit near a time.
+local function shift_steps(nodes, offset, period)
+  if M.has_phases(nodes) then
+    nodes.period, nodes.offset = period, offset
+    return
+  end
+  for _, node in ipairs(nodes) do
+    local first = 1
+    while first < #node.work and node.begins[first] < offset do first = first + 1 end
+    node.work, node.network = rotated(node.work, first), rotated(node.network, first)
+  end
+end
+
+---Returns the nodes of a run in the simulator's form, in order of their joins. With `shift` the replay begins at that
+---share of the recorded time, and all workers join at time 0, without the workers that have left.
 ---@param run actor.trace.Run
 ---@param shift? number 0 .. 1
----@return {joins: number, leaves: number, work: number[], network: number[]}[]
+---@return {joins: number, leaves: number, work: number[], network: number[], begins: number[]}[]
 function M.nodes(run, shift)
   local nodes = {}
   for _, worker in ipairs(run.workers) do
     local work, network = times_of(worker)
     if #work > 0 and (not shift or worker.counted) then
-      local node = { id = worker.id, joins = worker.joins[1].time, leaves = 0, work = work, network = network }
-      if shift then
-        local first = 1
-        while first < #work and worker.released[first] < shift * M.seconds(run) do first = first + 1 end
-        node.joins, node.work, node.network = 0, rotated(work, first), rotated(network, first)
-      elseif not worker.counted then
+      local node = {
+        id = worker.id, joins = shift and 0 or worker.joins[1].time, leaves = 0, work = work, network = network,
+        begins = worker.released,
+      }
+      if not shift and not worker.counted then
         local departure = worker.leaves[#worker.leaves]
         node.leaves = departure and departure.time or 0
       end
@@ -74,6 +116,7 @@ function M.nodes(run, shift)
     if a.joins ~= b.joins then return a.joins < b.joins end
     return a.id < b.id
   end)
+  if shift then shift_steps(nodes, shift * M.seconds(run), M.seconds(run)) end
   return nodes
 end
 

@@ -120,6 +120,42 @@ TEST_CASE("replayed steps take the recorded work and network time, and are drawn
                       [](const SimTraceEvent& e) { return e.node == 1 && e.kind == SimTraceEvent::Kind::apply; }) == 3);
 }
 
+TEST_CASE("a replay by time has slow phases that last as long under every rule") {
+  Replay replay;
+  replay.nodes.resize(1);
+  replay.period = 20;
+  for (int k = 0; k < 20; ++k) replay.nodes[0].steps.push_back({0.25, 0.25, 0.5 * k});
+  for (int k = 0; k < 5; ++k) replay.nodes[0].steps.push_back({1.5, 0.5, 10 + 2.0 * k});
+  replay.nodes.push_back({0, 0, {{3, 0}}});  // under BSP the first node makes a step in three seconds
+  for (const NativeRule& rule : {kAsp, kBsp}) {
+    for (const double offset : {0.0, 10.0}) {
+      replay.offset = offset;
+      Scenario recorded = scenario(2, 400, "0");
+      recorded.replay = &replay;
+      recorded.trace = true;
+      double started = 0;
+      int fast = 0;
+      int slow = 0;
+      const SimResult result = run(recorded, rule);
+      for (const SimTraceEvent& event : result.trace) {
+        if (event.node != 0) continue;
+        if (event.kind == SimTraceEvent::Kind::start) started = event.time;
+        if (event.kind != SimTraceEvent::Kind::finish) continue;
+        const double phase = std::fmod(started + offset, 20);
+        if (phase > 1 && phase < 9) {
+          ++fast;
+          CHECK(event.time - started == Approx(0.25));
+        } else if (phase > 14 && phase < 16) {
+          ++slow;
+          CHECK(event.time - started == Approx(1.5));
+        }
+      }
+      CHECK(fast > 20);
+      CHECK(slow > 5);
+    }
+  }
+}
+
 TEST_CASE("a replayed node joins and leaves at the recorded times, and takes its own steps") {
   Replay replay;
   replay.nodes.resize(4);
