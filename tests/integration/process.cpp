@@ -365,7 +365,7 @@ bool ends_within(pid_t process, double seconds) {
 
 double patience() {
 #ifdef ACTORHOST_SANITIZED
-  return 5;
+  return 10;
 #else
   return 3;
 #endif
