@@ -8,7 +8,8 @@ local actor = require "actor"
 local param, optim = actor.param, actor.optim
 
 local opt = actor.options {
-  data = "", small = false, rounds = { 20, least = 1, whole = true }, steps = { 50, least = 1, whole = true },
+  data = "", small = false, net = { "mlp", "cnn" },
+  rounds = { 20, least = 1, whole = true }, steps = { 50, least = 1, whole = true },
   batch = { 32, least = 1, whole = true }, lr = { 1e-3, above = 0 }, outer_lr = { 0.7, above = 0 },
   momentum = { 0.9, least = 0 }, fragments = { 1, least = 1, whole = true }, overlap = { 0, least = 0, whole = true },
   mix = { 0, least = 0, about = "own share of a received fragment; 0: the default, which is 0.5 with --overlap" },

@@ -1,7 +1,7 @@
 -- MNIST spread over workers that share no images, for the examples of federated learning. The images are sorted by
 -- label and cut into two shards for each worker, so a worker has images of a few digits. Worker r has about 1 + r % 3
 -- times as many images as worker 0.
---     local task = require "models.federated" (opt)   -- opt.data, opt.small, opt.batch
+--     local task = require "models.federated" (opt)   -- opt.data, opt.small, opt.batch, perhaps opt.net = "cnn"
 --     task.net, task.batch(), task.examples, task.total, task.accuracy()
 local actor = require "actor"
 local data, nn = actor.data, actor.nn
@@ -33,12 +33,14 @@ return function(opt)
     and { train = data.digits { n = 600 }, test = data.digits { n = 200, first = 601 }, source = "few digits" }
     or data.mnist(opt.data ~= "" and opt.data or nil)
   local width = opt.small and 32 or 128
-  local task = {
-    net = nn.sequential {
+  local task = { total = set.train.n, examples = 0 }
+  if opt.net == "cnn" then
+    task.net = require "models.cnn" (actor.seed, actor.rank, opt.small)
+  else
+    task.net = nn.sequential {
       nn.linear(784, width, { seed = actor.seed }), nn.relu(), nn.linear(width, 10, { seed = actor.seed + 1 }),
-    },
-    total = set.train.n, examples = 0,
-  }
+    }
+  end
   if actor.role == "worker" then
     local positions, rng = own_positions(set.train), actor.rng(actor.seed, actor.rank + 1)
     task.examples = #positions
