@@ -81,6 +81,8 @@ const Kernels& counted(const Kernels& base) noexcept {
       .is_finite = Counted<&Kernels::is_finite>::call,
       .reduce = Counted<&Kernels::reduce>::call,
       .reduce_rows = Counted<&Kernels::reduce_rows>::call,
+      .integer_best = Counted<&Kernels::integer_best>::call,
+      .integer_sum = Counted<&Kernels::integer_sum>::call,
       .arg_max = Counted<&Kernels::arg_max>::call,
       .arg_max_rows = Counted<&Kernels::arg_max_rows>::call,
       .all_close = Counted<&Kernels::all_close>::call,

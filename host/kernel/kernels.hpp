@@ -193,6 +193,9 @@ struct Kernels {
   double (*reduce)(Reduce op, Dtype dtype, int64_t n, const void* a, int64_t step) noexcept;
   /// total[i] = total[i] op a[i]: reduces over rows, in double. `total` starts as the reduction of n = 0.
   void (*reduce_rows)(Reduce op, Dtype dtype, int64_t n, double* total, const void* a, int64_t step) noexcept;
+  /// Of n > 0 consecutive integers (u8, i32, i64): the largest or smallest, and the sum, which wraps.
+  int64_t (*integer_best)(Dtype dtype, int64_t n, const void* a, bool smallest) noexcept;
+  int64_t (*integer_sum)(Dtype dtype, int64_t n, const void* a) noexcept;
   /// Index of the first largest (smallest with `smallest`) element, or of the first NaN; n > 0.
   int64_t (*arg_max)(Dtype dtype, int64_t n, const void* a, int64_t step, bool smallest) noexcept;
 

@@ -365,6 +365,20 @@ Dtype fold_type(Fold op, Dtype dtype) noexcept {
 }
 
 void fold(Fold op, Dtype dtype, int64_t n, Run total, ConstRun a) noexcept {
+  const bool consecutive = total.step == 0 && a.step == 1 && n > 0 && !is_floating(dtype) && dtype != Dtype::b8;
+  if (consecutive && op == Fold::sum) {
+    *as<int64_t>(total) = added(*as<int64_t>(total), kernels().integer_sum(dtype, n, a.at));
+    return;
+  }
+  if (consecutive && (op == Fold::max || op == Fold::min)) {
+    const int64_t best = kernels().integer_best(dtype, n, a.at, op == Fold::min);
+    return with_type(dtype, [&]<typename T>(T) {
+      if constexpr (!kIsTruth<T>) {
+        const T found = static_cast<T>(best);
+        fold_of<T>(op, 1, total, {&found, 0});
+      }
+    });
+  }
   with_type(dtype, [&]<typename T>(T) { fold_of<T>(op, n, total, a); });
 }
 
@@ -388,17 +402,22 @@ void running(Fold op, Dtype dtype, int64_t n, Run out, ConstRun a) noexcept {
 
 int64_t whole_arg_max(Dtype dtype, int64_t n, ConstRun a, bool smallest) noexcept {
   constexpr int64_t kBlock = 4096;
+  const bool consecutive = a.step == 1 && !is_floating(dtype) && dtype != Dtype::b8;
   return with_type(dtype, [&]<typename T>(T) {
     const T* from = as<T>(a);
     const auto best = [&](auto better) {
       int64_t block = 0;  // the first block with the best element
       T value = from[0];
       for (int64_t begin = 0; begin < n; begin += kBlock) {
-        const int64_t end = std::min(n, begin + kBlock);
+        const int64_t count = std::min(n - begin, kBlock);
         T most = value;
-        for (int64_t i = begin; i < end; ++i) {
-          const T x = from[i * a.step];
-          most = better(x, most) ? x : most;
+        if (consecutive) {
+          most = static_cast<T>(kernels().integer_best(dtype, count, from + begin, smallest));
+        } else {
+          for (int64_t i = begin; i < begin + count; ++i) {
+            const T x = from[i * a.step];
+            most = better(x, most) ? x : most;
+          }
         }
         if (!better(most, value)) continue;
         value = most;

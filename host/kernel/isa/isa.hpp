@@ -50,6 +50,8 @@ void from_bytes(Dtype dtype, int64_t n, void* out, const uint8_t* bytes, double 
 bool is_finite(Dtype dtype, int64_t n, const void* a, int64_t a_step) noexcept;
 double reduce(Reduce op, Dtype dtype, int64_t n, const void* a, int64_t step) noexcept;
 void reduce_rows(Reduce op, Dtype dtype, int64_t n, double* total, const void* a, int64_t step) noexcept;
+int64_t integer_best(Dtype dtype, int64_t n, const void* a, bool smallest) noexcept;
+int64_t integer_sum(Dtype dtype, int64_t n, const void* a) noexcept;
 int64_t arg_max(Dtype dtype, int64_t n, const void* a, int64_t step, bool smallest) noexcept;
 void arg_max_rows(Dtype dtype, int64_t n, void* best, double* at, const void* a, int64_t step, int64_t row,
                   bool smallest) noexcept;

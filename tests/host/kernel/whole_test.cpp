@@ -87,3 +87,38 @@ TEMPLATE_TEST_CASE("the first largest and smallest integer is found among thousa
     }
   }
 }
+
+TEMPLATE_TEST_CASE("sums and extremes of consecutive integers are those of a loop, on every instruction set", "",
+                   int32_t, int64_t, uint8_t) {
+  using T = TestType;
+  Rng rng(12);
+  for (const Isa isa : {Isa::sse2, Isa::v3, Isa::v4}) {
+    const Kernels* const table = kernels_for(isa);
+    if (table == nullptr) continue;
+    for (int64_t n : {1, 2, 31, 32, 33, 64, 255, 256, 257, 1000, 5000}) {
+      std::vector<T> values(static_cast<size_t>(n));
+      for (T& value : values) value = static_cast<T>(rng.next());
+      if (n > 2) values[static_cast<size_t>(n / 2)] = std::numeric_limits<T>::min();
+      uint64_t sum = 0;
+      for (const T value : values) sum += static_cast<uint64_t>(static_cast<int64_t>(value));
+      const auto [least, most] = std::minmax_element(values.begin(), values.end());
+      INFO(table->isa << ", " << n << " elements");
+      CHECK(table->integer_best(whole_type<T>, n, values.data(), false) == static_cast<int64_t>(*most));
+      CHECK(table->integer_best(whole_type<T>, n, values.data(), true) == static_cast<int64_t>(*least));
+      CHECK(table->integer_sum(whole_type<T>, n, values.data()) == static_cast<int64_t>(sum));
+    }
+  }
+}
+
+TEST_CASE("a run of integers folds into a total that has a value") {
+  const std::vector<int64_t> in{3, 9, -2};
+  int64_t total = 100;
+  fold(Fold::sum, Dtype::i64, 3, {&total, 0}, {in.data(), 1});
+  CHECK(total == 110);
+  for (const auto& [op, start, wanted] :
+       {std::tuple{Fold::max, 5, 9}, {Fold::max, 50, 50}, {Fold::min, 5, -2}, {Fold::min, -50, -50}}) {
+    total = start;
+    fold(op, Dtype::i64, 3, {&total, 0}, {in.data(), 1});
+    CHECK(total == wanted);
+  }
+}
