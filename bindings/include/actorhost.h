@@ -32,12 +32,16 @@
 #endif
 #endif
 
+/* In C++ a value outside of an enumeration without a type is undefined; a program in C may pass any int. */
 #ifdef __cplusplus
+#define AH_INT : int
 extern "C" {
+#else
+#define AH_INT
 #endif
 
 #ifndef AH_HAS_DLPACK_HEADER
-typedef enum { kDLCPU = 1 } DLDeviceType;
+typedef enum AH_INT { kDLCPU = 1 } DLDeviceType;
 typedef enum { kDLInt = 0U, kDLUInt = 1U, kDLFloat = 2U } DLDataTypeCode;
 typedef struct {
   DLDeviceType device_type;
@@ -73,7 +77,7 @@ typedef struct DLManagedTensor {
 /* The version of this interface. A library with another number has other structs or functions. */
 #define AH_ABI_VERSION 1
 
-typedef enum ah_status {
+typedef enum ah_status AH_INT {
   AH_OK = 0,
   AH_PENDING = 1,      /* not ended within the given seconds: wait again */
   AH_BAD_ARGUMENT = 2, /* a wrong argument, or a call at a wrong time; the call has had no effect */
@@ -85,7 +89,7 @@ typedef enum ah_status {
   AH_MEMORY = 8
 } ah_status;
 
-typedef enum ah_type {
+typedef enum ah_type AH_INT {
   AH_NIL = 0,
   AH_BOOLEAN = 1,
   AH_NUMBER = 2,
@@ -124,7 +128,7 @@ typedef struct ah_frame ah_frame;
  * set the field to null. */
 typedef void (*ah_function)(void* data, ah_frame* frame, ah_value* arguments, size_t count);
 
-typedef enum ah_work {
+typedef enum ah_work AH_INT {
   AH_JOB = 0,     /* the nodes run the script that the flags name */
   AH_CONSOLE = 1, /* the nodes, all on this host, wait for the chunks of ah_call_new; the flags name no script */
   AH_WORKER = 2   /* the host has one worker. Where its script calls `push`, it runs the program's calls instead, until
