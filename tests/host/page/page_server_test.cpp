@@ -369,7 +369,7 @@ TEST_CASE("viewers receive the state after the run's end, and then how it has en
   const auto first = viewer(served);
   REQUIRE(first->read_until("data: {"));
   served.source.ended = true;
-  served.page->finish(served.poller->finish(0.3), "done");
+  served.page->finish(served.poller->finish(10), "done");
   REQUIRE(first->read_until("event: end\n"));
   const size_t end = first->got().find("event: end\n");
   const std::string last = first->got().substr(first->got().rfind("data: {", end - 2), end);
