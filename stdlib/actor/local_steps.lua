@@ -22,7 +22,7 @@ local util = require("actor.util")
 ---@field adjust? fun(net: table, start: table<string, actor.Tensor>, ctx: actor.Context) changes net.grads before each local step; `start` has the values at the begin of the round
 ---@field prox? number adds prox * (value - start) to the gradients (FedProx: Li et al., MLSys 2020)
 ---@field fragments? integer the parameters in key order are dealt out to so many fragments. A round sends one fragment, after steps / fragments local steps (streaming DiLoCo: Douillard et al., arXiv 2025)
----@field overlap? integer less than `fragments`, default 0: the rounds that a worker trains on while a fragment travels. It receives a fragment so many rounds later, under the rule ssp:OVERLAP, so it rarely waits
+---@field overlap? integer less than `fragments`, default 0: the rounds that a worker trains on while a fragment travels. It receives a fragment so many rounds later, under the rule ssp:OVERLAP, so it rarely waits. Among peers the fragment may include newer differences of fast workers
 ---@field mix? number 0 .. 1: the share of the worker's own values that stays when it receives a fragment. Default 0, and 0.5 with `overlap`: the share 0 would lose the steps made meanwhile
 ---@field loss? fun(net: actor.nn.Network, ...: any): any leaves the gradients in `net.grads`; default `net:loss(...)`
 ---@field on_nan? "error"|"skip" when a loss is NaN or infinite: raise an error (the default), or push differences of 0
@@ -164,7 +164,7 @@ return function(engine, options, fn)
     table.insert(fragments[f], name)
   end
   local worker = setmetatable({
-    options = options, engine = engine, fn = fn, is_peer = is_peer, names = names, fragments = fragments, start = {},
+    options = options, engine = engine, fn = fn, names = names, fragments = fragments, start = {},
     overlap = options.overlap or 0,
     loss = options.loss or function(net, ...) return net:loss(...) end,
     on_nan = not_finite.check(options.on_nan, fn, false),

@@ -110,6 +110,22 @@ function jobs.rounds(engine, methods)
   for method in methods:gmatch("[^,]+") do check_rounds(engine, method) end
 end
 
+-- Peers receive newer differences of fast workers with a fragment, so the values are not those of the loop; they end at
+-- the mean of the targets.
+-- case: overlap_of_peers at: rehearsal:{1,2,4}
+-- case: overlap_of_peers flags: --inject delay=exp(0.02) at: rehearsal:4
+function jobs.overlap_of_peers()
+  local net, mean = model(), 0
+  for rank = 0, actor.size - 1 do mean = mean + target_of(rank) / actor.size end
+  actor.peer.local_steps {
+    net = net, steps = 6, fragments = 3, overlap = 1, inner = optim.sgd { lr = 0.1 },
+    batch = function() return target_of(actor.rank) end, stop = function(ctx) return ctx.step >= 150 end,
+  }
+  for i, name in ipairs(names) do
+    assert(math.abs(net.params[name][1] - mean * i) < 0.02 * i * math.max(1, math.abs(mean)), net.params[name][1] .. " " .. mean * i)
+  end
+end
+
 -- adjust changes the gradients of each local step.
 -- case: adjusted at: rehearsal:2
 function jobs.adjusted()
