@@ -136,6 +136,38 @@ inline T tanh_of(T x) noexcept {
   return with_sign_of(e / (e + 2), x);
 }
 
+/// The binary logarithm of a float32 of at least 0, with a relative error below 2^-39.
+inline double binary_log(double x) noexcept {
+  using B = FloatBits<double>;
+  constexpr uint64_t kRootHalf = 0x3fe6a09e667f3bcd;
+  const uint64_t offset = bits_of(x) - kRootHalf;
+  const double m = of_bits<double>((offset & ((uint64_t{1} << B::kMantissa) - 1)) + kRootHalf);
+  const auto exponent = static_cast<int64_t>(offset) >> B::kMantissa;
+  const double n = of_bits<double>(static_cast<uint64_t>(exponent) + bits_of(B::kRound)) - B::kRound;
+  const double s = (m - 1) / (m + 1);
+  const double z = s * s;
+  constexpr double kTwice = 0x1.71547652b82fep+1;  // 2 / ln 2
+  double p = kTwice / 13;
+#pragma GCC unroll 8
+  for (int i = 5; i >= 0; --i) p = p * z + kTwice / (2 * i + 1);
+  const double y = n + s * p;
+  const double below = x == 0 ? -__builtin_inf() : y;
+  return x < __builtin_inf() ? below : x;
+}
+
+/// 2^x with a relative error below 2^-31; for x outside of -200 .. 200 the value of the nearer limit.
+inline double binary_power(double x) noexcept {
+  using B = FloatBits<double>;
+  x = x < -200 ? -200 : x;
+  x = x > 200 ? 200 : x;
+  const double shifted = x + B::kRound;
+  const double r = (x - (shifted - B::kRound)) * 0x1.62e42fefa39efp-1;  // ln 2
+  double p = inverse_factorial<double>(8);
+#pragma GCC unroll 8
+  for (int i = 7; i >= 0; --i) p = p * r + inverse_factorial<double>(i);
+  return p * of_bits<double>((bits_of(shifted) - bits_of(B::kRound) + B::kBias) << B::kMantissa);
+}
+
 /// pow of float32, computed in float64. Written as a chain of selections, since the compiler does not vectorise joined
 /// conditions.
 inline float power_of(float x, float y) noexcept {
@@ -145,7 +177,7 @@ inline float power_of(float x, float y) noexcept {
   const double exponent = y;
   const double size = absolute(exponent);
   const double half = exponent * 0.5;
-  const double magnitude = exp_of(exponent * log_of(base));
+  const double magnitude = binary_power(exponent * binary_log(base));
   // Distance from the nearest integer, and from the nearest even number; large exponents are even.
   const double from_whole = size < 0x1p24 ? (exponent + kRound) - kRound - exponent : 0.0;
   const double from_even = size < 0x1p24 ? (half + kRound) - kRound - half : 0.0;
