@@ -116,9 +116,10 @@ TEST_CASE("advise names what is wrong with its arguments, its trace, its model o
   REQUIRE(wait_until([&] { return folder.run({"status"}).status == 0; }, 20));
   const Ended run(folder.run({"advise", "--watch", "1", "idle.lua"}, 60), 3);
   CHECK_THAT(run.err, Contains("cannot record") && Contains("no step of param.run in 1 s"));
-  Process to_file = folder.start({"-n", "4", "--record", "live.csv", "job.lua"});
-  REQUIRE(wait_until([&] { return folder.run({"status", "--attach", "job.lua"}).status == 0; }, 20));
-  const Ended refused(folder.run({"advise", "--watch", "1", "job.lua"}, 60), 3);
+  folder.write("long.lua", job_with("ctx.seconds > 300"));
+  Process to_file = folder.start({"-n", "4", "--record", "live.csv", "long.lua"});
+  REQUIRE(wait_until([&] { return folder.run({"status", "--attach", "long.lua"}).status == 0; }, 20));
+  const Ended refused(folder.run({"advise", "--watch", "1", "long.lua"}, 60), 3);
   CHECK_THAT(refused.err, Contains("records its steps into live.csv; give this file"));
 }
 

@@ -90,7 +90,7 @@ TEST_CASE("an agent that stays serves jobs that succeed, fail and crash, until S
     INFO(coordinator.describe() << agent.describe());
     CHECK(agent.wait_for_output(line, 30));
   }
-  CHECK(count_of(agent.err(), "no job yet") == 1);
+  CHECK(count_of(agent.err(), "no job yet") <= 4);  // at most once in each wait for a job
   agent.signal(SIGTERM);
   CHECK(agent.wait(20) == 143);
 }
