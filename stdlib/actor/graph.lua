@@ -105,7 +105,11 @@ end
 ---@param seed? integer
 ---@return actor.Graph
 function M.pairs(seed)
-  return make("pairs", function(round, id, n) return in_groups(shuffled(n, seed or 1, round), 2, id) end)
+  local last = {}
+  return make("pairs", function(round, id, n)
+    if last.round ~= round or last.n ~= n then last = { round = round, n = n, order = shuffled(n, seed or 1, round) } end
+    return in_groups(last.order, 2, id)
+  end)
 end
 
 ---A random regular graph: each worker has `degree` neighbours with shares of 1 / (degree + 1), drawn once for each
