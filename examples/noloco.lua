@@ -45,8 +45,15 @@ for round = 1, opt.rounds do
   weights:copy_(slow)
 end
 
-weights:copy_(assert(collective.allreduce(slow, "mean")))
-local apart = collective.allreduce((slow - weights):norm() / weights:norm(), math.max)
+-- A call of all workers. It fails on all of them after the loss of a worker, and is repeated without that worker.
+local function allreduce(value, op)
+  local result
+  repeat result = collective.allreduce(value, op) until result
+  return result
+end
+
+weights:copy_(allreduce(slow, "mean"))
+local apart = allreduce((slow - weights):norm() / weights:norm(), math.max)
 if actor.rank == 0 then
   print(("%d rounds of %d local steps, a worker at most %.1f %% from the mean, test accuracy %.2f %%"):format(opt.rounds,
     opt.steps, 100 * apart, 100 * task.accuracy()))

@@ -288,6 +288,14 @@ TEST_CASE("workers with different digits learn all of them by local steps, in ex
   CHECK(std::stod(line_after(run.out.substr(run.out.find(", test")), ", test accuracy ")) > least);
 }
 
+TEST_CASE("noloco goes on without a lost worker", "[deep]") {
+  const Ended run(
+      JobFolder().run({"rehearse", "--hosts", "4", "-n", "1", "--virtual-seconds", "100", "--seeds", "1:6", "--codes",
+                       "0,3", "--faults", "kill=1,within=700ms", example("noloco.lua"), "--small"},
+                      60));
+  CHECK_THAT(run.out, Contains("6 seeds, 0 failed"));
+}
+
 TEST_CASE("peer_sgd finds the weights on any number of nodes, under any barrier", "[deep]") {
   const auto& [n, barrier] =
       GENERATE(table<int, std::string>({{1, "bsp"}, {3, "bsp"}, {3, "asp"}, {5, "ssp:4"}, {5, "pssp:2:4@sticky"}}));
