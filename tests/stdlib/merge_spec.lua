@@ -91,10 +91,11 @@ test("step_mean merges a step when all workers have completed it", function()
   end
   for _, worker in ipairs { 0, 0, 1, 2, 2, 1 } do push(worker) end
   equal(merged, { "", "", "", "0.33*w0:0 0.33*w1:0 0.33*w2:0", "", "0.33*w0:1 0.33*w2:1 0.33*w1:1" })
-  done[1] = math.huge -- it has left; its held pushes remain
-  push(0)
-  push(2)
-  equal(merged[8], "0.50*w0:2 0.50*w2:2")
+  for _, worker in ipairs { 0, 2 } do push(worker) end
+  equal({ merged[7], merged[8] }, { "", "" })
+  done[1] = math.huge -- it has left, so the held step is complete
+  for _, worker in ipairs { 0, 2 } do push(worker) end
+  equal({ merged[9], merged[10] }, { "0.50*w0:2 0.50*w2:2", "0.50*w0:3 0.50*w2:3" })
 end)
 
 test("rules by age count versions of the model", function()

@@ -48,13 +48,14 @@ void PushMerger::discard(NodeId worker, Discard::Extent extent, uint64_t step) {
   own_.discard(discard);
 }
 
-/// The steps that every counted worker has completed, if `worker` has completed `step`.
+/// The steps that every counted worker has completed, if `worker` has completed `step`, which may not be counted yet.
 uint64_t PushMerger::slowest_with(NodeId worker, uint64_t step) const {
-  uint64_t least = step + 1;
-  for (Slot slot = 0; slot < progress_.size(); ++slot) {
-    if (progress_.ids()[slot] != worker) least = std::min(least, static_cast<uint64_t>(progress_.steps()[slot]));
-  }
-  return least;
+  if (progress_.size() == 0) return step + 1;
+  const int32_t least = progress_.min();
+  const Slot slot = progress_.slot(worker);
+  const bool alone =
+      slot != kNoSlot && progress_.steps()[slot] == least && progress_.passed(least + 1) + 1 == progress_.size();
+  return std::min(step + 1, static_cast<uint64_t>(least) + (alone ? 1 : 0));
 }
 
 /// `copies`: the rule may keep the push until the worker writes to it.

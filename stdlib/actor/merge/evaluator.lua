@@ -49,6 +49,7 @@ local values = require("actor.merge.values")
 ---@field set fun(push: actor.merge.Push, update?: table<any, any>) nil: the push has no values
 ---@field pending fun(): actor.merge.Pending[] without staleness
 ---@field value fun(key: any): any
+---@field slowest? fun(): integer steps that every live worker has completed; not needed where view.slowest is set
 
 ---@class actor.merge.Evaluator
 ---@field rule actor.merge.Rule the current rule
@@ -65,6 +66,7 @@ local View = {}
 
 function View:__index(key)
   if key == "last" then rawset(self, "_keeps_last", true) end
+  if key == "slowest" then return self._source.slowest() end -- the server sets it instead
   return View[key]
 end
 
@@ -134,7 +136,7 @@ end
 ---@param attack? actor.Attack that has begun
 ---@return actor.merge.Evaluator
 function Evaluator.new(rule, source, attack)
-  local view = setmetatable({ version = 0, held = {}, workers = 0, slowest = 0, now = 0, memory = {}, _source = source }, View)
+  local view = setmetatable({ version = 0, held = {}, workers = 0, now = 0, memory = {}, _source = source }, View)
   local self = setmetatable({
     view = view, combines = true, attack = attack, _source = source, _push_class = Evaluator.push_class(source),
   }, Evaluator)

@@ -100,13 +100,15 @@ function M.evaluator(rule, source, attack) return evaluators.new(M.from(rule), s
 ---Makes a source of pushes whose values are their field `update`.
 ---@param pending? fun(): actor.merge.Pending[]
 ---@param value? fun(key: any): any
+---@param slowest? fun(): integer
 ---@return actor.merge.Source
-function M.source(pending, value)
+function M.source(pending, value, slowest)
   return {
     dot = function(a, b) return values.dot(a.update, b.update) end,
     set = function(push, update) push.update = update end,
     pending = pending or function() return {} end,
     value = value or function() return nil end,
+    slowest = slowest or function() return 0 end,
   }
 end
 

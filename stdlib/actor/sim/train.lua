@@ -80,10 +80,6 @@ end
 function State:decide(push)
   local view = self.merges.view
   view.now, view.version, view.workers = self.now, self.version, self.workers
-  view.slowest = push.step + 1
-  for id, done in pairs(self.done) do
-    if id ~= push.worker then view.slowest = math.min(view.slowest, done) end
-  end
   push.behind = self.newest - push.step
   self:merge(self.merges:take(push))
 end
@@ -134,6 +130,13 @@ function State:pending_steps()
     steps[#steps + 1] = { worker = id, step = self.step_of[id], version = self.begun[id] }
   end
   return steps
+end
+
+-- The steps that every worker has completed; after their end, a large number.
+function State:slowest()
+  local least = math.huge
+  for _, done in pairs(self.done) do least = math.min(least, done) end
+  return least
 end
 
 function State:gradient(id, step)
@@ -225,7 +228,7 @@ function M.replay(trace, model, setup, plan)
   }, State)
   state.attack = plan.attack and attacks.from(plan.attack):begin(setup.nodes, setup.seed)
   state.merges = merge.evaluator(plan.merge or "all", merge.source(function() return state:pending_steps() end,
-    function(key) return state.params[key] end), state.attack)
+    function(key) return state.params[key] end, function() return state:slowest() end), state.attack)
   local rule = state.merges.rule
   state.stages = rule.bsp or plan.bsp and (rule.native ~= "all" or state.attack ~= nil)
   state.params = model.init(rng(setup.seed), setup)

@@ -16,13 +16,12 @@ local M = {
 ---@return actor.merge.Rule
 function M.make()
   return rules.new { run = function(view, push)
-    if push.step >= view.slowest then return "hold" end
-    local complete, chosen = {}, {}
-    for _, one in ipairs(view:with(push)) do
-      if one.step < view.slowest then complete[#complete + 1] = one end
+    local pushes, slowest, counts, chosen = view:with(push), view.slowest, {}, {}
+    for _, one in ipairs(pushes) do
+      if one.step < slowest then counts[one.step] = (counts[one.step] or 0) + 1 end
     end
-    for _, one in ipairs(complete) do chosen[one] = 1 / #complete end
-    return chosen
+    for _, one in ipairs(pushes) do chosen[one] = counts[one.step] and 1 / counts[one.step] end
+    return next(chosen) and chosen or "hold"
   end }
 end
 
