@@ -284,6 +284,11 @@ T limit_of(Fold op) noexcept {
   }
 }
 
+/// Whether the kernels for integers take this run.
+bool are_consecutive_integers(Dtype dtype, ConstRun a) noexcept {
+  return a.step == 1 && !is_floating(dtype) && dtype != Dtype::b8;
+}
+
 /// Whether x, truncated to an integer, is in the range of To.
 template <typename To, typename T>
 bool fits(T x) noexcept {
@@ -365,7 +370,7 @@ Dtype fold_type(Fold op, Dtype dtype) noexcept {
 }
 
 void fold(Fold op, Dtype dtype, int64_t n, Run total, ConstRun a) noexcept {
-  const bool consecutive = total.step == 0 && a.step == 1 && n > 0 && !is_floating(dtype) && dtype != Dtype::b8;
+  const bool consecutive = total.step == 0 && n > 0 && are_consecutive_integers(dtype, a);
   if (consecutive && op == Fold::sum) {
     *as<int64_t>(total) = added(*as<int64_t>(total), kernels().integer_sum(dtype, n, a.at));
     return;
@@ -402,7 +407,7 @@ void running(Fold op, Dtype dtype, int64_t n, Run out, ConstRun a) noexcept {
 
 int64_t whole_arg_max(Dtype dtype, int64_t n, ConstRun a, bool smallest) noexcept {
   constexpr int64_t kBlock = 4096;
-  const bool consecutive = a.step == 1 && !is_floating(dtype) && dtype != Dtype::b8;
+  const bool consecutive = are_consecutive_integers(dtype, a);
   return with_type(dtype, [&]<typename T>(T) {
     const T* from = as<T>(a);
     const auto best = [&](auto better) {
