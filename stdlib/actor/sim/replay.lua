@@ -47,11 +47,9 @@ end
 
 local phase = 5 -- seconds
 
----Whether workers have phases: times in which all steps are slow or all fast. Compares the logarithms of a worker's
----work in each five seconds, by an analysis of variance of all workers together.
----@param nodes {work: number[], begins: number[]}[]
----@return boolean
-function M.has_phases(nodes)
+-- Whether workers have phases: times in which all steps are slow or all fast. Compares the logarithms of a worker's
+-- work in each five seconds, by an analysis of variance of all workers together.
+local function has_phases(nodes)
   local between, within, bins_less_one, steps_less_bins = 0, 0, 0, 0
   for _, node in ipairs(nodes) do
     local bins, sum, count = {}, 0, 0
@@ -77,7 +75,7 @@ end
 -- the last. With phases they run by time (host/sim/scenario.hpp, Replay), so that phases last as long under every rule.
 -- Without phases this would favour short steps: more of them fit near a time.
 local function shift_steps(nodes, offset, period)
-  if M.has_phases(nodes) then
+  if has_phases(nodes) then
     nodes.period, nodes.offset = period, offset
     return
   end
