@@ -9,8 +9,11 @@ std::string io_message(const IoResult& result) {
 IoResult Stream::receive_all(Piece piece, const Clock& clock, double deadline) {
   IoResult total;
   while (piece.size != 0) {
-    start_receive(&piece, 1, deadline - clock.now());
-    const IoResult some = wait_receive();
+    const IoResult some = receive_now(&piece, 1);
+    if (some.end == IoEnd::would_block) {
+      if (wait_readable(deadline - clock.now())) continue;
+      return {IoEnd::timed_out, total.bytes, "timed out"};
+    }
     if (some.end != IoEnd::done) return {some.end, total.bytes, some.message};
     total.bytes += some.bytes;
     piece.data += some.bytes;

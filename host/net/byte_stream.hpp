@@ -2,10 +2,10 @@
 // Byte streams between processes, and the network that makes them: NNG (nng_streams.hpp), or in a rehearsal the
 // network in memory (host/rehearsal/memory_network.hpp).
 //
-// A Stream has one reader, which starts a receive and waits for it, and one writer at a time. The writer either writes
-// on its own thread without blocking, or starts a send whose end a callback reports on another thread. `close` is
-// thread-safe at any time, even inside such a callback; the destructor waits for the callback. Waiting for a receive
-// takes one thread switch less than a callback.
+// A Stream has one reader and one writer at a time, which may be different threads. The reader reads without blocking,
+// and waits when no bytes have arrived. The writer either writes on its own thread without blocking, or starts a send
+// whose end a callback reports on another thread. `close` is thread-safe at any time, even inside such a callback; the
+// destructor waits for the callback.
 
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +44,12 @@ std::string io_message(const IoResult& result);
 /// The usual causes of a failed TLS handshake.
 inline constexpr const char* kTlsFailed = "TLS failed: a certificate is not trusted, or one end does not use TLS";
 
+enum class PollCost : uint8_t {
+  memory,       // a load
+  system_call,
+  impossible,   // receive_now finds only the bytes that wait_readable has read
+};
+
 class Stream : public Interface {
  public:
   using Sent = std::function<void(IoResult)>;
@@ -53,16 +59,26 @@ class Stream : public Interface {
   /// Whether the stream is encrypted. Such a stream has no send_now: its records cannot be cancelled.
   virtual bool tls() const noexcept = 0;
 
-  /// Starts a receive into up to kMaxPieces pieces, which ends with the first bytes, or after `seconds`. The memory
-  /// must not be used until then.
-  virtual void start_receive(const Piece* pieces, size_t count, double seconds) = 0;
-  /// Blocks until the started receive ends. Several threads may wait; all get the same result.
-  virtual IoResult wait_receive() = 0;
+  /// Reads at least one byte into up to kMaxPieces pieces, or returns would_block.
+  virtual IoResult receive_now(const Piece* pieces, size_t count) = 0;
+  /// Blocks up to `seconds` until receive_now may return something else than would_block. False after this time.
+  virtual bool wait_readable(double seconds) = 0;
   /// Receives exactly `piece.size` bytes before `deadline` on `clock`. Blocks.
   IoResult receive_all(Piece piece, const Clock& clock, double deadline);
 
+  /// The cost of a `receive_now` that finds no bytes, for threads that poll the stream.
+  virtual PollCost poll_cost() const noexcept { return PollCost::impossible; }
+  /// While a stream is polled, few arriving bytes do not end `wait_readable`. Bytes that have arrived at the end of the
+  /// polling do.
+  virtual void set_polled(bool /*polled*/) {}
+  /// Whether both ends run on one machine, as far as this end can tell.
+  virtual bool on_one_machine() const { return false; }
+
   /// Writes as many bytes as possible without blocking.
   virtual IoResult send_now(const Piece* pieces, size_t count) = 0;
+  /// A writer that has written nothing for this time writes its next frame at once. A busier writer gathers frames,
+  /// because each write has a cost.
+  virtual double quiet_seconds() const noexcept { return 20e-6; }
   /// Sets the callback for the end of each start_send, before the first one.
   void on_sent(Sent sent) { sent_ = std::move(sent); }
   /// Starts a send. False if the stream is closed; then no callback follows.
@@ -75,6 +91,9 @@ class Stream : public Interface {
   virtual void stop() = 0;
   /// Calls `close` after `seconds`; only the first call counts.
   virtual void close_later(double seconds) = 0;
+  /// Calls `ended` once on another thread, when the other end has sent a byte or closed, or this end has closed. For a
+  /// stream that is not read any more; `stop` waits for the call.
+  virtual void watch(std::function<void()> /*ended*/) {}
 
  protected:
   /// Sends at least one byte within `seconds`. Blocks.

@@ -14,13 +14,16 @@ Status Directory::add(Address address, Mailbox& inbox) {
     return Error{Code::bad_argument, address_name(address) + " is already attached"};
   }
   inboxes_.set(address, &inbox);
+  size_.fetch_add(1, std::memory_order_relaxed);
   attached_filter_.fetch_or(filter_bit(address), std::memory_order_release);
   return {};
 }
 
 void Directory::remove(Address address) {
   std::unique_lock held(lock_);
-  if (inboxes_.find(address) != nullptr) inboxes_.set(address, nullptr);
+  if (inboxes_.find(address) == nullptr) return;
+  inboxes_.set(address, nullptr);
+  size_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool Directory::has(Address address) const {
@@ -36,12 +39,13 @@ std::optional<Mailbox::Put> Directory::deliver(Frame&& frame) const {
   return is_control(frame.kind) ? inbox->push_urgent(std::move(frame)) : inbox->try_push(std::move(frame));
 }
 
-std::optional<Mailbox::Put> Directory::deliver_run(std::span<Frame> run, size_t& taken) const {
+std::optional<Mailbox::Put> Directory::deliver_run(std::span<Frame> run, bool unbounded, size_t& taken) const {
   std::shared_lock held(lock_);
   taken = 0;
   Mailbox* inbox = inboxes_.find(run.front().dst);
   if (inbox == nullptr) return std::nullopt;
-  return inbox->push_run(run, is_control(run.front().kind), taken);
+  const auto bound = is_control(run.front().kind) ? Mailbox::Bound::urgent : Mailbox::Bound::normal;
+  return inbox->push_run(run, unbounded ? Mailbox::Bound::none : bound, taken);
 }
 
 Blob Directory::room_for(const Frame& head, size_t bytes) const {

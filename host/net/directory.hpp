@@ -28,8 +28,11 @@ class Directory : private NonCopyable {
   /// may exceed the mailbox's bounds. Does not wait for room.
   std::optional<Mailbox::Put> deliver(Frame&& frame) const;
   /// Delivers frames to one address under one lock. Either all of the frames are control frames, or none is. Delivers
-  /// the first frames, as many as fit, and sets `taken` to their number; the other frames are unchanged.
-  std::optional<Mailbox::Put> deliver_run(std::span<Frame> run, size_t& taken) const;
+  /// the first frames, as many as fit, and sets `taken` to their number; the other frames are unchanged. `unbounded`:
+  /// all frames fit.
+  std::optional<Mailbox::Put> deliver_run(std::span<Frame> run, bool unbounded, size_t& taken) const;
+  /// Number of attached addresses.
+  uint32_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
   /// ReceiveBuffers::take of the receiver's mailbox.
   Blob room_for(const Frame& head, size_t bytes) const;
   /// Mailbox::when_room of the receiver's mailbox. Calls the callback at once if the address is not attached here. The
@@ -48,6 +51,7 @@ class Directory : private NonCopyable {
   AddressMap<Mailbox> inboxes_;
   // a Bloom filter of all addresses ever attached, so that most frames to other processes need no lock
   std::atomic<uint64_t> attached_filter_{0};
+  std::atomic<uint32_t> size_{0};
   bool closed_ = false;
 };
 

@@ -5,17 +5,19 @@
 #include <utility>
 
 #include "host/base/printable.hpp"
-#include "host/net/frame_reader.hpp"
 #include "host/net/handshake.hpp"
 
 namespace actorhost {
 
-Link::Link(LinkId id, bool dialled, std::unique_ptr<Stream> stream, size_t max_queued_bytes)
+Link::Link(LinkId id, bool dialled, std::unique_ptr<Stream> stream, size_t max_queued_bytes, const FrameLimits& limits,
+           const Directory& directory)
     : id_(id),
       dialled_(dialled),
       stream_(std::move(stream)),
       peer_(stream_->peer()),
       writer_(*stream_, max_queued_bytes),
+      directory_(directory),
+      reader_(limits, [&directory](const Frame& head, size_t bytes) { return directory.room_for(head, bytes); }),
       last_received_(clock_.now()) {}
 
 // Stops the stream first: the stream calls the writer, which is destroyed before the stream.
@@ -70,37 +72,63 @@ Error Link::handshake_error(const IoResult& result, const std::string& name, dou
       name + " does not answer as an actorhost (it ended the connection without a reply): it is busy, " + otherwise};
 }
 
-std::string Link::read(const FrameLimits& limits, const Directory& directory, const Take& take) {
-  FrameReader reader(limits, [&directory](const Frame& head, size_t bytes) { return directory.room_for(head, bytes); });
-  std::vector<Frame> frames;
-  std::array<Piece, 2> pieces;
-  stream_->start_receive(pieces.data(), reader.room(pieces), kForever);
+std::string Link::read(const Take& take) {
   for (;;) {
-    const IoResult got = stream_->wait_receive();
-    if (got.end != IoEnd::done) return reason_or(io_message(got));
-    last_received_.store(clock_.now(), std::memory_order_relaxed);
-    bytes_received_.fetch_add(got.bytes, std::memory_order_relaxed);
-    const Status status = reader.received(got.bytes, frames);
-    frames_received_.fetch_add(frames.size(), std::memory_order_relaxed);
-    // Starts to receive before it wakes a node: the start holds the stream's lock, which would delay the node's reply.
-    if (status.ok()) stream_->start_receive(pieces.data(), reader.room(pieces), kForever);
-    if (!take(frames)) {
-      stream_->close();
-      stream_->wait_receive();  // the receive writes into memory that is about to be freed
-      return reason_or("closed by the peer");
+    bool received = false;
+    {
+      std::lock_guard lock(reading_);
+      received = !over_ && receive(take);
+      if (over_) return reason_or(*over_);
     }
-    frames.clear();
-    if (!status.ok()) return reason_or("malformed frame: " + status.error().message);
+    if (!received) stream_->wait_readable(kForever);
   }
 }
 
-bool Link::wait_for_room(const Directory& directory, Address dst) {
+bool Link::poll(const Take& take) {
+  std::unique_lock lock(reading_, std::try_to_lock);
+  if (!lock || over_ || polls_paused_.load(std::memory_order_relaxed) || !receive(take)) return false;
+  // The link's own thread waits for the end of the stream, and then ends the link.
+  if (over_) stream_->close();
+  return true;
+}
+
+void Link::pause_polls(Address dst) {
+  polls_paused_.store(true, std::memory_order_relaxed);
+  stream_->set_polled(false);
+  directory_.when_room(dst, [weak = weak_from_this()] {
+    if (const auto link = weak.lock()) link->polls_paused_.store(false, std::memory_order_relaxed);
+  });
+}
+
+/// False if no bytes have arrived.
+bool Link::receive(const Take& take) {
+  std::array<Piece, 2> pieces;
+  const IoResult got = stream_->receive_now(pieces.data(), reader_.room(pieces));
+  if (got.end == IoEnd::would_block) return false;
+  if (got.end != IoEnd::done) {
+    over_ = io_message(got);
+    return true;
+  }
+  last_received_.store(clock_.now(), std::memory_order_relaxed);
+  bytes_received_.fetch_add(got.bytes, std::memory_order_relaxed);
+  const Status status = reader_.received(got.bytes, frames_);
+  frames_received_.fetch_add(frames_.size(), std::memory_order_relaxed);
+  if (!take(frames_)) {
+    over_ = "closed by the peer";
+  } else if (!status.ok()) {
+    over_ = "malformed frame: " + status.error().message;
+  }
+  frames_.clear();
+  return true;
+}
+
+bool Link::wait_for_room(Address dst) {
   {
     std::lock_guard lock(mutex_);
     room_ = false;
   }
   held_back_.store(true, std::memory_order_relaxed);
-  directory.when_room(dst, [weak = weak_from_this()] {
+  directory_.when_room(dst, [weak = weak_from_this()] {
     const auto link = weak.lock();
     if (!link) return;
     {

@@ -1,11 +1,13 @@
 #pragma once
-// One connection to another process: its stream, the proof of the token, the sending half (`writer`) and the loop that
-// reads frames. Created and read by StreamTransport; `close`, `writer` and the getters are thread-safe.
+// One connection to another process: its stream, the proof of the token, the sending half (`writer`) and the reading of
+// frames. Created and read by StreamTransport. The link's own thread reads in `read`; a node that waits reads in `poll`.
+// One thread reads at a time. `poll`, `close`, `writer` and the getters are thread-safe.
 
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "host/base/tasks.hpp"
 #include "host/net/byte_stream.hpp"
 #include "host/net/directory.hpp"
+#include "host/net/frame_reader.hpp"
 #include "host/net/link_writer.hpp"
 #include "host/wire/frame.hpp"
 
@@ -24,10 +27,12 @@ using LinkId = uint64_t;
 
 class Link : public std::enable_shared_from_this<Link>, private NonCopyable {
  public:
-  /// Takes the received frames; false ends the loop.
+  /// Takes the received frames; false ends the link.
   using Take = std::function<bool(std::vector<Frame>&)>;
 
-  Link(LinkId id, bool dialled, std::unique_ptr<Stream> stream, size_t max_queued_bytes);
+  /// Reads bodies into the receive buffers of `directory`, which outlives the link.
+  Link(LinkId id, bool dialled, std::unique_ptr<Stream> stream, size_t max_queued_bytes, const FrameLimits& limits,
+       const Directory& directory);
 
   ~Link();
 
@@ -45,11 +50,18 @@ class Link : public std::enable_shared_from_this<Link>, private NonCopyable {
   Status prove(const std::string& token, const std::string& name, double seconds);
   /// The other end has dialled and has proved the reading token only. Constant after the proof.
   bool reads_only() const noexcept { return reads_only_; }
-  /// Reads on the calling thread until the link is over; returns the reason. Reads bodies into the receive buffers of
-  /// `directory`.
-  std::string read(const FrameLimits& limits, const Directory& directory, const Take& take);
+  /// Reads on the calling thread until the link is over; returns the reason.
+  std::string read(const Take& take);
+  /// Reads the arrived frames, unless another thread reads the link. Does not block if `take` does not. True if it has
+  /// read any bytes.
+  bool poll(const Take& take);
+  /// Called inside `take`: `poll` reads nothing more until `dst` may have room.
+  void pause_polls(Address dst);
+  PollCost poll_cost() const noexcept { return stream_->poll_cost(); }
+  /// While a link is polled, a few arriving bytes do not wake the thread in `read`.
+  void set_polled(bool polled) { stream_->set_polled(polled); }
   /// Called inside `take`: blocks until `dst` may have room. False when the link is closed.
-  bool wait_for_room(const Directory& directory, Address dst);
+  bool wait_for_room(Address dst);
 
   /// Closes the link without blocking; the first reason counts.
   void close(const std::string& reason);
@@ -66,6 +78,7 @@ class Link : public std::enable_shared_from_this<Link>, private NonCopyable {
   uint64_t bytes_received() const noexcept { return bytes_received_.load(std::memory_order_relaxed); }
 
  private:
+  bool receive(const Take& take);
   std::string reason_or(const std::string& otherwise) const;
   Error handshake_error(const IoResult& result, const std::string& name, double seconds, bool replied) const;
 
@@ -75,6 +88,12 @@ class Link : public std::enable_shared_from_this<Link>, private NonCopyable {
   const std::unique_ptr<Stream> stream_;
   const std::string peer_;
   LinkWriter writer_;
+  const Directory& directory_;
+  std::mutex reading_;  // held by the thread that reads and delivers frames; guards the next three members
+  FrameReader reader_;
+  std::vector<Frame> frames_;
+  std::optional<std::string> over_;  // why no more can be read
+  std::atomic<bool> polls_paused_{false};
   bool reads_only_ = false;
   std::atomic<ProcessId> process_{kNoProcess};
   std::atomic<double> last_received_;

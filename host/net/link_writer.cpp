@@ -9,8 +9,6 @@ namespace {
 
 // Larger batches of small frames gain nothing and leave the cache.
 constexpr size_t kMaxCopied = size_t{1} << 20;
-// A link without a write for this time is considered quiet: latency counts.
-constexpr double kQuietSeconds = 20e-6;
 // Number of bytes that a sender writes itself while the stream accepts them; NNG's threads write the rest.
 constexpr size_t kMaxAtOnce = size_t{1} << 20;
 // Seconds that a busy link waits before it writes the next batch.
@@ -47,7 +45,7 @@ void LinkWriter::write() {
     std::lock_guard lock(mutex_);
     if (closed_) return;
     const bool large = filling_.bytes() > kLargeBatch;
-    at_once_ = !stream_.tls() && (large || clock_.now() - last_written_ > kQuietSeconds);
+    at_once_ = !stream_.tls() && (large || clock_.now() - last_written_ > stream_.quiet_seconds());
     std::swap(filling_, in_flight_);
     in_flight_bytes_.store(in_flight_.bytes(), std::memory_order_relaxed);
   }

@@ -23,6 +23,9 @@ class LocalTransport final : public Transport {
     return delivery_status(put, dst, inboxes_.closed());
   }
   void when_room(Address dst, std::function<void()> callback) override { inboxes_.when_room(dst, std::move(callback)); }
+  bool wait_briefly(SpinWait& spin, const Mailbox& inbox) override {
+    return spin.until([&inbox] { return inbox.ready(); }, inboxes_.size());
+  }
   void close() override { inboxes_.close(); }
 
  private:

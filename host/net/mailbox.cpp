@@ -20,15 +20,16 @@ Mailbox::Put Mailbox::offer(Frame&& frame, size_t bound_factor) {
   return Put::ok;
 }
 
-Mailbox::Put Mailbox::push_run(std::span<Frame> run, bool urgent, size_t& taken) {
+Mailbox::Put Mailbox::push_run(std::span<Frame> run, Bound bound, size_t& taken) {
   std::unique_lock lock(mutex_);
   for (taken = 0; taken < run.size() && !closed_; ++taken) {
     Frame& frame = run[taken];
     const size_t cost = frame.cost();
-    if (!has_room(cost, urgent ? kUrgentFactor : 1)) break;
+    if (bound != Bound::none && !has_room(cost, bound == Bound::urgent ? kUrgentFactor : 1)) break;
     queue_.push_back(std::move(frame));
     bytes_ += cost;
   }
+  if (taken != 0) ready_.store(true, std::memory_order_release);
   const bool closed = closed_;
   const bool notify = taken != 0 && std::exchange(reader_waits_, false);
   lock.unlock();
@@ -59,6 +60,7 @@ bool Mailbox::has_room(size_t cost, size_t bound_factor) const {
 void Mailbox::append(Frame&& frame, size_t cost, std::unique_lock<std::mutex>& lock) {
   queue_.push_back(std::move(frame));
   bytes_ += cost;
+  ready_.store(true, std::memory_order_release);
   const bool notify = std::exchange(reader_waits_, false);
   lock.unlock();
   if (notify) readable_.notify_one();
@@ -75,6 +77,7 @@ bool Mailbox::pop_all(std::vector<Frame>& out, double seconds) {
     });
     reader_waits_ = false;
     woken_ = false;
+    ready_.store(!queue_.empty() || closed_, std::memory_order_relaxed);
   }
   if (queue_.empty()) return false;
   take_all(out, lock);
@@ -90,6 +93,7 @@ void Mailbox::take_all(std::vector<Frame>& out, std::unique_lock<std::mutex>& lo
     queue_.clear();
   }
   bytes_ = 0;
+  ready_.store(woken_ || closed_, std::memory_order_relaxed);
   const bool notify = writers_waiting_ != 0;
   Callbacks callbacks;
   if (!room_callbacks_.empty()) callbacks.swap(room_callbacks_);
@@ -102,6 +106,7 @@ void Mailbox::wake() {
   {
     std::lock_guard lock(mutex_);
     woken_ = true;
+    ready_.store(true, std::memory_order_release);
   }
   readable_.notify_one();
 }
@@ -111,6 +116,7 @@ void Mailbox::close() {
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
+    ready_.store(true, std::memory_order_release);
     callbacks.swap(room_callbacks_);
   }
   readable_.notify_all();

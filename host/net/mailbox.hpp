@@ -3,6 +3,7 @@
 // queued frames at once, so a burst costs one wake-up. Bounded by frames and bytes; an empty queue accepts a frame
 // above the byte bound. Writers that must not block use try_push and when_room.
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <mutex>
@@ -28,9 +29,10 @@ class Mailbox {
   /// Like try_push, with kUrgentFactor times the bounds: for control frames, which are few and must not wait.
   /// Thread-safe.
   Put push_urgent(Frame&& frame);
-  /// Like try_push (or push_urgent) for consecutive frames until one is refused, with one lock and one wake-up.
-  /// `taken`: number of queued frames. Thread-safe.
-  Put push_run(std::span<Frame> run, bool urgent, size_t& taken);
+  enum class Bound { normal, urgent, none };
+  /// Like try_push (or push_urgent, or without bounds) for consecutive frames until one is refused, with one lock and
+  /// one wake-up. `taken`: number of queued frames. Thread-safe.
+  Put push_run(std::span<Frame> run, Bound bound, size_t& taken);
   /// Like try_push, but blocks up to `seconds` while the mailbox is full. Must not run on the reader's thread.
   Put push(Frame&& frame, double seconds);
 
@@ -38,6 +40,9 @@ class Mailbox {
   /// `wake` was called, or the mailbox is closed and empty). An empty `out` is swapped with the queue, so two vectors
   /// alternate without allocations. Reader's thread only.
   bool pop_all(std::vector<Frame>& out, double seconds);
+
+  /// Whether pop_all would return at once. Thread-safe; takes no lock.
+  bool ready() const noexcept { return ready_.load(std::memory_order_acquire); }
 
   /// Ends the reader's current or next wait without a frame. Thread-safe.
   void wake();
@@ -73,6 +78,7 @@ class Mailbox {
   size_t bytes_ = 0;
   bool closed_ = false;
   bool woken_ = false;
+  std::atomic<bool> ready_{false};  // frames are queued, or woken_ or closed_ is set
   bool reader_waits_ = false;
   size_t writers_waiting_ = 0;
   Callbacks room_callbacks_;

@@ -2,22 +2,31 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include <arpa/inet.h>
 #include <nng/nng.h>
 #include <nng/supplemental/tls/tls.h>
+#include <sys/socket.h>
+
+#include "host/net/tcp_socket.hpp"
 
 namespace actorhost {
 
 namespace {
 
 constexpr IoResult kClosed{IoEnd::closed, 0, "closed"};
+constexpr size_t kBufferBytes = size_t{64} << 10;
+// This many bytes wake the reader of a polled stream, so that it reads large bodies.
+constexpr int kWakingBytes = 32 << 10;
 
 nng_duration milliseconds(double seconds) {
   if (seconds >= 2e6) return NNG_DURATION_INFINITE;
@@ -60,6 +69,23 @@ std::string address_text(const nng_sockaddr& address) {
   }
   if (address.s_family == NNG_AF_IPC) return address.s_ipc.sa_path[0] != 0 ? address.s_ipc.sa_path : "ipc";
   return "?";
+}
+
+/// The address for system calls; AF_UNSPEC if it is no address of TCP.
+sockaddr_storage system_address(const nng_sockaddr& address) {
+  sockaddr_storage out{};
+  if (address.s_family == NNG_AF_INET) {
+    auto& at = reinterpret_cast<sockaddr_in&>(out);
+    at.sin_family = AF_INET;
+    at.sin_port = address.s_in.sa_port;
+    at.sin_addr.s_addr = address.s_in.sa_addr;
+  } else if (address.s_family == NNG_AF_INET6) {
+    auto& at = reinterpret_cast<sockaddr_in6&>(out);
+    at.sin6_family = AF_INET6;
+    at.sin6_port = address.s_in6.sa_port;
+    std::ranges::copy(address.s_in6.sa_addr, at.sin6_addr.s6_addr);
+  }
+  return out;
 }
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
@@ -139,32 +165,48 @@ class NngStream final : public Stream {
 
   std::string peer() const override;
   bool tls() const noexcept override { return tls_; }
-  void start_receive(const Piece* pieces, size_t count, double seconds) override;
-  IoResult wait_receive() override;
+  IoResult receive_now(const Piece* pieces, size_t count) override;
+  bool wait_readable(double seconds) override;
+  PollCost poll_cost() const noexcept override { return socket_ < 0 ? PollCost::impossible : PollCost::system_call; }
+  void set_polled(bool polled) override;
+  bool on_one_machine() const override;
+  double quiet_seconds() const noexcept override { return socket_ < 0 ? 20e-6 : 3e-6; }
   IoResult send_now(const Piece* pieces, size_t count) override;
   bool start_send(const Piece* pieces, size_t count) override;
   void close() override;
   void stop() override;
   void close_later(double seconds) override;
+  void watch(std::function<void()> ended) override;
 
  protected:
   IoResult send_some(Piece piece, double seconds) override;
 
  private:
+  IoResult receive_buffered(const Piece* pieces, size_t count);
+  bool fill_buffer(double seconds);
+  nng_sockaddr address(const char* option) const;
   /// Starts a send on sync_send_. False if the stream is closed.
   bool start_sync_send(const Piece* pieces, size_t count, double seconds);
   static void send_callback(void* self);
   static void timer_callback(void* self);
+  static void watch_callback(void* self);
 
   nng_stream* const stream_;
   const bool tls_;
+  const int socket_;  // of TCP without TLS, else -1. NNG closes it in nng_stream_free
   // NNG never ends a receive or send that starts after the close of the stream. So a lock for each direction excludes
   // starts during a close.
   std::mutex receiving_;
   std::mutex sending_;
-  bool closed_ = false;
-  bool started_ = false;  // a receive, by start_receive
+  std::atomic<bool> closed_{false};
+  // The received bytes of a stream without socket_, and the end of the newest receive.
+  std::unique_ptr<std::byte[]> buffer_;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+  IoResult received_{IoEnd::would_block};
+  std::function<void()> ended_;  // of watch
   nng_aio* receive_ = nullptr;
+  nng_aio* watch_ = nullptr;  // calls watch_callback
   nng_aio* sync_send_ = nullptr;   // completes without a callback
   nng_aio* async_send_ = nullptr;  // calls send_callback
   nng_aio* timer_ = nullptr;
@@ -213,7 +255,11 @@ std::unique_ptr<Stream> open_stream(nng_aio* aio, bool tls) {
   return std::make_unique<NngStream>(static_cast<nng_stream*>(nng_aio_get_output(aio, 0)), tls);
 }
 
-NngStream::NngStream(nng_stream* stream, bool tls) : stream_(stream), tls_(tls) {
+NngStream::NngStream(nng_stream* stream, bool tls)
+    : stream_(stream),
+      tls_(tls),
+      socket_(tls ? -1
+                  : socket_between(system_address(address(NNG_OPT_LOCADDR)), system_address(address(NNG_OPT_REMADDR)))) {
   nng_aio_alloc(&receive_, nullptr, nullptr);
   nng_aio_alloc(&sync_send_, nullptr, nullptr);
   nng_aio_alloc(&async_send_, &NngStream::send_callback, this);
@@ -225,34 +271,75 @@ NngStream::NngStream(nng_stream* stream, bool tls) : stream_(stream), tls_(tls) 
 NngStream::~NngStream() {
   stop();
   nng_stream_free(stream_);
-  for (nng_aio* aio : {timer_, receive_, sync_send_, async_send_}) {
+  for (nng_aio* aio : {timer_, watch_, receive_, sync_send_, async_send_}) {
     if (aio != nullptr) nng_aio_free(aio);
   }
 }
 
-std::string NngStream::peer() const {
+nng_sockaddr NngStream::address(const char* option) const {
   nng_sockaddr address{};
-  if (nng_stream_get_addr(stream_, NNG_OPT_REMADDR, &address) != 0) return "?";
-  return address_text(address);
+  if (nng_stream_get_addr(stream_, option, &address) != 0) address.s_family = NNG_AF_UNSPEC;
+  return address;
 }
 
-void NngStream::start_receive(const Piece* pieces, size_t count, double seconds) {
-  std::lock_guard lock(receiving_);
-  started_ = !closed_;
-  if (!started_) return;
-  set_pieces(receive_, pieces, count);
-  nng_aio_set_timeout(receive_, milliseconds(seconds));
-  nng_stream_recv(stream_, receive_);
+std::string NngStream::peer() const { return address_text(address(NNG_OPT_REMADDR)); }
+
+bool NngStream::on_one_machine() const {
+  const nng_sockaddr here = address(NNG_OPT_LOCADDR);
+  const nng_sockaddr there = address(NNG_OPT_REMADDR);
+  if (here.s_family != there.s_family) return here.s_family == NNG_AF_IPC || there.s_family == NNG_AF_IPC;
+  if (here.s_family == NNG_AF_INET) return here.s_in.sa_addr == there.s_in.sa_addr;
+  if (here.s_family == NNG_AF_INET6) return std::ranges::equal(here.s_in6.sa_addr, there.s_in6.sa_addr);
+  return here.s_family == NNG_AF_IPC;
 }
 
-IoResult NngStream::wait_receive() {
+IoResult NngStream::receive_now(const Piece* pieces, size_t count) {
+  if (closed_.load(std::memory_order_relaxed)) return kClosed;
+  return socket_ < 0 ? receive_buffered(pieces, count) : receive_from(socket_, pieces, count);
+}
+
+bool NngStream::wait_readable(double seconds) {
+  if (socket_ < 0) return fill_buffer(seconds);
+  return closed_.load() || wait_for_bytes(socket_, milliseconds(seconds));
+}
+
+IoResult NngStream::receive_buffered(const Piece* pieces, size_t count) {
+  if (begin_ == end_) return received_;
+  size_t taken = 0;
+  for (const Piece& piece : std::span(pieces, count)) {
+    const size_t part = std::min(piece.size, end_ - begin_);
+    std::memcpy(piece.data, buffer_.get() + begin_, part);
+    begin_ += part;
+    taken += part;
+  }
+  return {IoEnd::done, taken};
+}
+
+/// Receives into the empty buffer.
+bool NngStream::fill_buffer(double seconds) {
+  if (begin_ != end_ || received_.end != IoEnd::would_block) return true;
+  if (!buffer_) buffer_ = std::make_unique_for_overwrite<std::byte[]>(kBufferBytes);
   {
     std::lock_guard lock(receiving_);
-    if (!started_) return kClosed;
+    if (closed_) return true;
+    const Piece room{buffer_.get(), kBufferBytes};
+    set_pieces(receive_, &room, 1);
+    nng_aio_set_timeout(receive_, milliseconds(seconds));
+    nng_stream_recv(stream_, receive_);
   }
   nng_aio_wait(receive_);
-  return result_of(receive_);
+  const IoResult result = result_of(receive_);
+  if (result.end == IoEnd::timed_out) return false;
+  if (result.end == IoEnd::done) {
+    begin_ = 0;
+    end_ = result.bytes;
+  } else {
+    received_ = result;
+  }
+  return true;
 }
+
+void NngStream::set_polled(bool polled) { wake_for(socket_, polled ? kWakingBytes : 1); }
 
 bool NngStream::start_sync_send(const Piece* pieces, size_t count, double seconds) {
   std::lock_guard lock(sending_);
@@ -264,6 +351,7 @@ bool NngStream::start_sync_send(const Piece* pieces, size_t count, double second
 }
 
 IoResult NngStream::send_now(const Piece* pieces, size_t count) {
+  if (socket_ >= 0) return closed_.load(std::memory_order_relaxed) ? kClosed : send_to(socket_, pieces, count);
   if (!start_sync_send(pieces, count, kForever)) return kClosed;
   // NNG writes all bytes that fit at once, on this thread, or none: a pending write has written nothing.
   nng_aio_cancel(sync_send_);
@@ -294,7 +382,20 @@ void NngStream::close() {
     nng_stream_close(stream_);
   }
   // NNG closes a stream itself when the peer resets it. Operations that start later end here.
-  for (nng_aio* aio : {receive_, sync_send_, async_send_}) nng_aio_cancel(aio);
+  for (nng_aio* aio : {watch_, receive_, sync_send_, async_send_}) {
+    if (aio != nullptr) nng_aio_cancel(aio);
+  }
+}
+
+void NngStream::watch(std::function<void()> ended) {
+  std::lock_guard lock(receiving_);
+  ended_ = std::move(ended);
+  nng_aio_alloc(&watch_, &NngStream::watch_callback, this);
+  if (closed_) return nng_sleep_aio(0, watch_);
+  if (!buffer_) buffer_ = std::make_unique_for_overwrite<std::byte[]>(1);
+  const Piece room{buffer_.get(), 1};
+  set_pieces(watch_, &room, 1);
+  nng_stream_recv(stream_, watch_);
 }
 
 void NngStream::close_later(double seconds) {
@@ -306,10 +407,12 @@ void NngStream::close_later(double seconds) {
 
 void NngStream::stop() {
   close();
-  for (nng_aio* aio : {timer_, receive_, sync_send_, async_send_}) {
+  for (nng_aio* aio : {timer_, watch_, receive_, sync_send_, async_send_}) {
     if (aio != nullptr) nng_aio_stop(aio);
   }
 }
+
+void NngStream::watch_callback(void* self) { static_cast<NngStream*>(self)->ended_(); }
 
 void NngStream::send_callback(void* self) {
   auto* stream = static_cast<NngStream*>(self);

@@ -102,6 +102,7 @@ class Port : private NonCopyable {
   KindRange handled_kinds_ = kKindRanges[0];
   FrameHandler* handler_ = nullptr;
   NodeStats* stats_ = nullptr;
+  SpinWait spin_;
 };
 
 }  // namespace actorhost

@@ -1,5 +1,6 @@
 #include "host/net/stream_transport.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <system_error>
 #include <utility>
@@ -15,6 +16,9 @@ std::string without_scheme(const std::string& url) {
   const size_t at = url.find("://");
   return at == std::string::npos ? url : url.substr(at + 3);
 }
+
+// More sockets take longer to poll than a sleeping thread takes to wake.
+constexpr std::ptrdiff_t kMostPolledSockets = 8;
 
 bool for_transport(Kind kind) { return kind == Kind::heartbeat || kind == Kind::farewell; }
 
@@ -132,7 +136,8 @@ std::shared_ptr<Link> StreamTransport::add_link(bool dialled, std::unique_ptr<St
   std::lock_guard lock(mutex_);
   if (closing_) return nullptr;
   const LinkId id = ++last_link_;
-  auto link = std::make_shared<Link>(id, dialled, std::move(stream), options_.max_queued_bytes);
+  auto link = std::make_shared<Link>(id, dialled, std::move(stream), options_.max_queued_bytes, options_.limits,
+                                     directory_);
   connections_[id].link = link;
   return link;
 }
@@ -159,8 +164,10 @@ void StreamTransport::serve(const std::shared_ptr<Link>& link, bool proved) {
     }
     if (!closing_) events_.on_link_up(link->id(), std::nullopt, link->peer());
   }
-  const std::string reason = link->read(options_.limits, directory_,
-                                        [this, &link](std::vector<Frame>& frames) { return take(*link, frames); });
+  if (!link->reads_only()) set_pollable(link, true);
+  const std::string reason =
+      link->read([this, &link](std::vector<Frame>& frames) { return take(*link, frames, OnFull::wait); });
+  set_pollable(link, false);
   link->close(reason);
   link->writer().close();
   link->set_ended();
@@ -170,7 +177,7 @@ void StreamTransport::serve(const std::shared_ptr<Link>& link, bool proved) {
   retire(*link);
 }
 
-bool StreamTransport::take(Link& link, std::vector<Frame>& frames) {
+bool StreamTransport::take(Link& link, std::vector<Frame>& frames, OnFull on_full) {
   for (size_t i = 0; i < frames.size();) {
     Frame& frame = frames[i];
     if (for_transport(frame.kind)) {
@@ -199,26 +206,75 @@ bool StreamTransport::take(Link& link, std::vector<Frame>& frames) {
            !for_transport(frames[end].kind)) {
       ++end;
     }
-    if (!take_run(link, std::span(frames).subspan(i, end - i))) return false;
+    if (!take_run(link, std::span(frames).subspan(i, end - i), on_full)) return false;
     i = end;
   }
   return true;
 }
 
-/// Puts frames into one mailbox. While the mailbox is full, the link is not read, so TCP slows its sender.
-bool StreamTransport::take_run(Link& link, std::span<Frame> run) {
+/// Puts frames into one mailbox. While the mailbox is full, the link is not read, so its sender has to wait.
+bool StreamTransport::take_run(Link& link, std::span<Frame> run, OnFull on_full) {
   const Address dst = run.front().dst;
   for (;;) {
     size_t taken = 0;
-    const auto put = directory_.deliver_run(run, taken);
+    auto put = directory_.deliver_run(run, false, taken);
     if (put == Mailbox::Put::ok) return true;
     run = run.subspan(taken);
+    if (put == Mailbox::Put::full && on_full == OnFull::exceed) {
+      link.pause_polls(dst);
+      put = directory_.deliver_run(run, true, taken);
+      run = run.subspan(taken);
+    }
     if (put != Mailbox::Put::full) {
       dropped_.fetch_add(run.size(), std::memory_order_relaxed);
       return true;
     }
-    if (!link.wait_for_room(directory_, dst)) return false;
+    if (!link.wait_for_room(dst)) return false;
   }
+}
+
+void StreamTransport::set_pollable(const std::shared_ptr<Link>& link, bool pollable) {
+  if (link->poll_cost() == PollCost::impossible) return;
+  std::lock_guard lock(polling_);
+  if (pollable) {
+    pollable_.push_back(link);
+  } else {
+    std::erase(pollable_, link);
+  }
+  const auto by_calls = [](const auto& some) { return some->poll_cost() == PollCost::system_call; };
+  auto links = std::make_shared<Links>(pollable_);
+  if (std::ranges::count_if(*links, by_calls) > kMostPolledSockets) std::erase_if(*links, by_calls);
+  to_poll_ = std::move(links);
+}
+
+std::shared_ptr<const StreamTransport::Links> StreamTransport::start_polling() {
+  std::lock_guard lock(polling_);
+  if (pollers_++ == 0) {
+    polled_ = to_poll_;
+    for (const auto& link : *polled_) link->set_polled(true);
+  }
+  return polled_;
+}
+
+void StreamTransport::end_polling() {
+  std::lock_guard lock(polling_);
+  if (--pollers_ != 0) return;
+  for (const auto& link : *polled_) link->set_polled(false);
+  polled_.reset();
+}
+
+bool StreamTransport::wait_briefly(SpinWait& spin, const Mailbox& inbox) {
+  const auto links = start_polling();
+  const bool ready = spin.until(
+      [&] {
+        for (const auto& link : *links) {
+          link->poll([this, &link](std::vector<Frame>& frames) { return take(*link, frames, OnFull::exceed); });
+        }
+        return inbox.ready();
+      },
+      directory_.size());
+  end_polling();
+  return ready;
 }
 
 void StreamTransport::retire(Link& link) {

@@ -121,6 +121,7 @@ class StreamTransport final : public Transport {
   Status try_send(Frame&& frame) override { return send_frame(std::move(frame), nullptr); }
   Status try_send_together(Frame&& frame, Writes& writes) override { return send_frame(std::move(frame), &writes); }
   void when_room(Address dst, std::function<void()> callback) override;
+  bool wait_briefly(SpinWait& spin, const Mailbox& inbox) override;
   void close() override;
 
  private:
@@ -140,8 +141,15 @@ class StreamTransport final : public Transport {
   std::shared_ptr<Link> add_link(bool dialled, std::unique_ptr<Stream> stream);
   bool start_thread(const std::shared_ptr<Link>& link, bool proved);
   void serve(const std::shared_ptr<Link>& link, bool proved);
-  bool take(Link& link, std::vector<Frame>& frames);
-  bool take_run(Link& link, std::span<Frame> run);
+  /// What a reading thread does while a mailbox is full.
+  enum class OnFull { wait, exceed };
+  using Links = std::vector<std::shared_ptr<Link>>;
+
+  bool take(Link& link, std::vector<Frame>& frames, OnFull on_full);
+  bool take_run(Link& link, std::span<Frame> run, OnFull on_full);
+  void set_pollable(const std::shared_ptr<Link>& link, bool pollable);
+  std::shared_ptr<const Links> start_polling();
+  void end_polling();
   void retire(Link& link);
   void reap();
   void refuse_connection(const std::string& reason);
@@ -159,6 +167,12 @@ class StreamTransport final : public Transport {
   std::atomic<uint64_t> refused_{0};
   std::atomic<uint64_t> dropped_{0};
   std::atomic<bool> closing_{false};
+
+  std::mutex polling_;  // guards the next four members
+  Links pollable_;      // all links that can be polled
+  std::shared_ptr<const Links> to_poll_ = std::make_shared<const Links>();  // if a node waits
+  std::shared_ptr<const Links> polled_;                                     // while pollers_ is not 0
+  uint32_t pollers_ = 0;
 
   mutable std::mutex mutex_;  // guards the members below but for `closed_once_`
   WaitPoint changed_;

@@ -33,6 +33,8 @@ struct Sleeper {
 
 Status Transport::try_send_together(Frame&& frame, Writes& /*writes*/) { return try_send(std::move(frame)); }
 
+bool Transport::wait_briefly(SpinWait& /*spin*/, const Mailbox& inbox) { return inbox.ready(); }
+
 Status Transport::send(Frame&& frame, double seconds) {
   const SteadyClock clock;
   const double deadline = clock.now() + seconds;

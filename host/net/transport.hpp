@@ -20,6 +20,7 @@
 #include "host/base/clock.hpp"
 #include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
+#include "host/base/spin_wait.hpp"
 #include "host/net/mailbox.hpp"
 #include "host/wire/frame.hpp"
 
@@ -47,6 +48,10 @@ class Transport : public Interface {
   /// Like try_send, but blocks up to `seconds` while the receiver is full (Code::timeout). Must not run on a
   /// transport's thread. A node uses Port::send instead, which reads the node's mailbox meanwhile.
   virtual Status send(Frame&& frame, double seconds);
+
+  /// Waits briefly, without sleeping, until `inbox` is ready; false if it is not. Meanwhile the caller's thread may read
+  /// frames for every address of this process. For the owner of `inbox` and of `spin`.
+  virtual bool wait_briefly(SpinWait& spin, const Mailbox& inbox);
 
   /// Closes all links and detaches all addresses. Idempotent.
   virtual void close() = 0;

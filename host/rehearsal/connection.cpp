@@ -9,23 +9,15 @@
 
 namespace actorhost::rehearsal {
 
-bool End::receive(std::vector<Piece>&& into) {
-  receiving = !closed;
-  pieces = std::move(into);
-  continue_receive();
-  return !closed;
-}
-
-void End::continue_receive() {
-  if (!receiving) return;
-  if (closed) return finish_receive(kClosedHere);
+IoResult End::receive(const Piece* pieces, size_t count) {
+  if (closed) return kClosedHere;
   if (unread == 0) {
-    if (peer_closed) finish_receive({IoEnd::closed, 0, "connection shut down"});
-    return;
+    if (peer_closed) return {IoEnd::closed, 0, "connection shut down"};
+    return {IoEnd::would_block, 0, "no bytes"};
   }
   size_t done = 0;
   auto next = arrived.begin();
-  for (const Piece& piece : pieces) {
+  for (const Piece& piece : std::span(pieces, count)) {
     for (size_t filled = 0; filled < piece.size && unread > 0;) {
       const std::string& first = *next;
       const size_t part = std::min(piece.size - filled, first.size() - read_of_first);
@@ -40,8 +32,8 @@ void End::continue_receive() {
     }
   }
   arrived.erase(arrived.begin(), next);
-  finish_receive({IoEnd::done, done});
   if (const EndPtr peer = other.lock()) peer->continue_send();
+  return {IoEnd::done, done};
 }
 
 /// Sends as many bytes as the window permits; returns their number.
@@ -72,7 +64,7 @@ size_t End::transmit(const Piece* from, size_t count) {
     if (!peer->connected()) return;
     peer->unread += bytes.size();
     peer->arrived.push_back(std::move(bytes));
-    peer->continue_receive();
+    peer->arrival.notify_all();
   });
   return size;
 }
@@ -99,7 +91,7 @@ void End::continue_send() {
 
 void End::close() {
   if (std::exchange(closed, true)) return;
-  continue_receive();
+  arrival.notify_all();
   continue_send();
   // The other end reads the bytes in flight first.
   last_arrival = std::max(last_arrival, net.arrival(host, peer_place.host, 0));
@@ -110,7 +102,7 @@ void End::close() {
 
 void End::lose_peer() {
   peer_closed = true;
-  continue_receive();
+  arrival.notify_all();
   continue_send();
 }
 
@@ -123,14 +115,14 @@ void End::lose_bytes() {
 /// The process of this end has died: nothing of it may be called.
 void End::abandon() {
   report = nullptr;
-  sending = receiving = false;
+  sending = false;
   close();
 }
 
 /// The machine of this end has crashed: nothing of it may be called, and the other end learns nothing.
 void End::vanish() {
   report = nullptr;
-  sending = receiving = false;
+  sending = false;
   closed = vanished = true;
 }
 

@@ -27,8 +27,8 @@ struct End : std::enable_shared_from_this<End> {
   End(Deliveries& of, uint32_t at, Place peer) : net(of), host(at), peer_place(peer) {}
 
   bool connected() const { return !closed && !peer_closed && !other.expired(); }
-  bool receive(std::vector<Piece>&& into);
-  void continue_receive();
+  bool readable() const { return closed || peer_closed || unread > 0; }
+  IoResult receive(const Piece* pieces, size_t count);
   size_t transmit(const Piece* pieces, size_t count);
   void continue_send();
   void close();
@@ -36,12 +36,6 @@ struct End : std::enable_shared_from_this<End> {
   void lose_bytes();
   void abandon();
   void vanish();
-  void finish_receive(IoResult result) {
-    receiving = false;
-    received = result;
-    has_received.notify_all();
-  }
-
   Deliveries& net;
   const uint32_t host;
   const Place peer_place;
@@ -53,10 +47,7 @@ struct End : std::enable_shared_from_this<End> {
   std::vector<std::string> arrived;  // not yet read
   size_t read_of_first = 0;          // bytes of the first part that were read
   size_t unread = 0;
-  bool receiving = false;
-  std::vector<Piece> pieces;
-  IoResult received;
-  WaitPoint has_received;
+  WaitPoint arrival;
 
   size_t in_flight = 0;  // bytes on their way to the other end
   Time last_arrival = 0;

@@ -67,20 +67,14 @@ class MemoryStream final : public Stream {
   std::string peer() const override { return text_of(end_->peer_place); }
   bool tls() const noexcept override { return false; }
 
-  void start_receive(const Piece* pieces, size_t count, double limit) override {
+  IoResult receive_now(const Piece* pieces, size_t count) override {
     const Lock lock(net_.mutex);
-    deadline_ = net_.scheduler.now() + limit;
-    started_ = end_->receive({pieces, pieces + count});
+    return end_->receive(pieces, count);
   }
 
-  IoResult wait_receive() override {
+  bool wait_readable(double limit) override {
     Lock lock(net_.mutex);
-    if (!started_) return kClosedHere;
-    const double left = deadline_ - net_.scheduler.now();
-    if (!end_->has_received.wait_for(lock, left, [this] { return !end_->receiving; })) {
-      end_->finish_receive({IoEnd::timed_out, 0, "timed out"});
-    }
-    return end_->received;
+    return end_->arrival.wait_for(lock, limit, [this] { return end_->readable(); });
   }
 
   IoResult send_now(const Piece* pieces, size_t count) override {
@@ -135,8 +129,6 @@ class MemoryStream final : public Stream {
  private:
   State& net_;
   const EndPtr end_;
-  bool started_ = false;
-  double deadline_ = 0;
   bool closes_later_ = false;
 };
 

@@ -24,7 +24,7 @@
 #include "host/cluster/node.hpp"
 #include "host/engine/collective/call_clock.hpp"
 #include "host/engine/collective/call_spec.hpp"
-#include "host/engine/collective/spin_wait.hpp"
+#include "host/base/spin_wait.hpp"
 
 namespace actorhost {
 

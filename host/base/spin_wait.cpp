@@ -1,4 +1,4 @@
-#include "host/engine/collective/spin_wait.hpp"
+#include "host/base/spin_wait.hpp"
 
 #include <thread>
 

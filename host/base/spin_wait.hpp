@@ -2,9 +2,10 @@
 // A spin-then-yield wait for other threads, shorter than a sleep and a wake-up. First the thread spins, which is
 // fastest when the other threads have cores of their own. Then it yields, since the awaited thread may need this core.
 // The wait adapts: after a successful yield it skips the spinning for a number of waits; after a slow yield, when other
-// programs want the core, it skips the yielding. It measures real time, since it measures scheduler slices. Used by one
-// thread.
+// programs want the core, it skips the yielding; after several waits in vain it skips most waits. It measures real time,
+// since it measures scheduler slices. Used by one thread.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <utility>
@@ -15,12 +16,37 @@ namespace actorhost {
 
 class SpinWait {
  public:
+  /// Whether the next wait should begin with `until`; false when the caller should sleep at once.
+  bool helps() {
+    if (TaskScheduler::installed() != nullptr) return false;  // no other task runs meanwhile
+    if (skips_ == 0) return true;
+    --skips_;
+    return false;
+  }
   /// Returns true as soon as `condition()` does; false when the caller should sleep. `threads`: how many threads may
   /// run at the same time.
   template <typename Condition>
   bool until(const Condition& condition, uint32_t threads) {
     if (condition()) return true;
-    if (TaskScheduler::installed() != nullptr) return false;  // no other task runs meanwhile
+    if (TaskScheduler::installed() != nullptr) return false;
+    const bool held = holds_soon(condition, threads);
+    misses_ = held ? 0 : std::min(misses_ + 1, kMostMisses);
+    if (misses_ > kFewMisses) skips_ = (uint32_t{1} << (misses_ - kFewMisses)) - 1;
+    return held;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::microseconds kSpinTime{10};
+  static constexpr std::chrono::microseconds kYieldTime{30};
+  static constexpr std::chrono::microseconds kSlowYield{20};  // a yield that lasts longer ran another program
+  static constexpr uint32_t kFewWaits = 100;
+  static constexpr uint32_t kManyWaits = 1000;
+  static constexpr uint32_t kFewMisses = 3;
+  static constexpr uint32_t kMostMisses = 9;
+
+  template <typename Condition>
+  bool holds_soon(const Condition& condition, uint32_t threads) {
     const auto begun = Clock::now();
     const bool spins = spin_skips_ == 0 && threads <= cores();
     if (spins && spin(condition, begun)) return true;
@@ -31,14 +57,6 @@ class SpinWait {
     if (spin_skips_ > 0) --spin_skips_;
     return yield_until(condition, begun, spins);
   }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::microseconds kSpinTime{10};
-  static constexpr std::chrono::microseconds kYieldTime{30};
-  static constexpr std::chrono::microseconds kSlowYield{20};  // a yield that lasts longer ran another program
-  static constexpr uint32_t kFewWaits = 100;
-  static constexpr uint32_t kManyWaits = 1000;
 
   template <typename Condition>
   static bool spin(const Condition& condition, Clock::time_point begun) {
@@ -75,6 +93,8 @@ class SpinWait {
 
   uint32_t spin_skips_ = 0;   // remaining waits without spinning
   uint32_t yield_skips_ = 0;  // remaining waits without yielding
+  uint32_t misses_ = 0;       // consecutive waits in vain, up to kMostMisses
+  uint32_t skips_ = 0;        // remaining waits without `until`
 };
 
 }  // namespace actorhost
