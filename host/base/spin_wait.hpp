@@ -2,8 +2,8 @@
 // A spin-then-yield wait for other threads, shorter than a sleep and a wake-up. First the thread spins, which is
 // fastest when the other threads have cores of their own. Then it yields, since the awaited thread may need this core.
 // The wait adapts: after a successful yield it skips the spinning for a number of waits; after a slow yield, when other
-// programs want the core, it skips the yielding; after several waits in vain it skips most waits. It measures real time,
-// since it measures scheduler slices. Used by one thread.
+// programs want the core, it skips the yielding; after several waits in vain it skips most waits. It measures real
+// time, since it measures scheduler slices. Used by one thread.
 
 #include <algorithm>
 #include <chrono>
@@ -38,7 +38,7 @@ class SpinWait {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::microseconds kSpinTime{10};
-  static constexpr std::chrono::microseconds kYieldTime{30};
+  static constexpr std::chrono::microseconds kYieldTime{100};
   static constexpr std::chrono::microseconds kSlowYield{20};  // a yield that lasts longer ran another program
   static constexpr uint32_t kFewWaits = 100;
   static constexpr uint32_t kManyWaits = 1000;

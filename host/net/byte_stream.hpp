@@ -45,9 +45,9 @@ std::string io_message(const IoResult& result);
 inline constexpr const char* kTlsFailed = "TLS failed: a certificate is not trusted, or one end does not use TLS";
 
 enum class PollCost : uint8_t {
-  memory,       // a load
+  memory,  // a load
   system_call,
-  impossible,   // receive_now finds only the bytes that wait_readable has read
+  impossible,  // receive_now finds only the bytes that wait_readable has read
 };
 
 class Stream : public Interface {
@@ -68,16 +68,16 @@ class Stream : public Interface {
 
   /// The cost of a `receive_now` that finds no bytes, for threads that poll the stream.
   virtual PollCost poll_cost() const noexcept { return PollCost::impossible; }
-  /// While a stream is polled, few arriving bytes do not end `wait_readable`. Bytes that have arrived at the end of the
-  /// polling do.
+  /// While a stream is polled, a few arriving bytes do not end `wait_readable`. The end of the polling does if bytes
+  /// have arrived.
   virtual void set_polled(bool /*polled*/) {}
-  /// Whether both ends run on one machine, as far as this end can tell.
+  /// Whether both ends have the same address, so run on one machine.
   virtual bool on_one_machine() const { return false; }
 
   /// Writes as many bytes as possible without blocking.
   virtual IoResult send_now(const Piece* pieces, size_t count) = 0;
-  /// A writer that has written nothing for this time writes its next frame at once. A busier writer gathers frames,
-  /// because each write has a cost.
+  /// A writer without a write for this time writes its next frame at once. A busier writer gathers frames, because each
+  /// write has a cost.
   virtual double quiet_seconds() const noexcept { return 20e-6; }
   /// Sets the callback for the end of each start_send, before the first one.
   void on_sent(Sent sent) { sent_ = std::move(sent); }

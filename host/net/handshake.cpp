@@ -16,7 +16,8 @@ constexpr char kMagic[8] = {'A', 'C', 'T', 'O', 'R', 'H', 'S', 'T'};
 struct Hello {
   char magic[8];
   uint16_t version;
-  unsigned char zero[6];
+  unsigned char shares;
+  unsigned char zero[5];
   unsigned char nonce[32];
 };
 static_assert(sizeof(Hello) == Handshake::kHelloBytes);
@@ -30,12 +31,14 @@ static_assert(sizeof(Proof) == Handshake::kProofBytes);
 static_assert(crypto_auth_BYTES == sizeof(Proof::mac));
 static_assert(crypto_auth_KEYBYTES == 32);
 
-/// The hashed data. It includes the version, so that an attacker between the ends cannot change the version.
+/// The hashed data. It includes the version and `shares`, so that an attacker between the ends cannot change them.
 struct Proven {
   char role[8];
   unsigned char dialler_nonce[32];
   unsigned char listener_nonce[32];
-  uint64_t version;
+  uint32_t version;
+  uint16_t dialler_shares;
+  uint16_t listener_shares;
 };
 static_assert(sizeof(Proven) == 80);
 
@@ -83,8 +86,8 @@ Handshake::Nonce Handshake::fresh_nonce() {
   return nonce;
 }
 
-Handshake::Handshake(Side side, std::string_view token, const Nonce& nonce, std::string peer)
-    : side_(side), nonce_(nonce), peer_(std::move(peer)) {
+Handshake::Handshake(Side side, std::string_view token, const Nonce& nonce, std::string peer, bool shares)
+    : side_(side), nonce_(nonce), peer_(std::move(peer)), shares_(shares) {
   start_sodium();
   key_ = hash_of(token);
   if (side_ == Side::listener) reading_key_ = hash_of(reading_token(token));
@@ -117,7 +120,9 @@ Status Handshake::take_hello(std::span<const std::byte> bytes) {
     return fail(peer_ + " speaks version " + std::to_string(hello.version) + " of the protocol, this host " +
                 std::to_string(kWireVersion) + ": install the same version of actorhost on both");
   }
-  if (!all_zero(hello.zero, sizeof hello.zero)) return fail(peer_ + " does not answer as an actorhost");
+  if (hello.shares > 1 || !all_zero(hello.zero, sizeof hello.zero))
+    return fail(peer_ + " does not answer as an actorhost");
+  peer_shares_ = hello.shares == 1;
   std::memcpy(peer_nonce_.data(), hello.nonce, sizeof hello.nonce);
   if (side_ == Side::listener) {
     put_hello();
@@ -154,6 +159,7 @@ void Handshake::put_hello() {
   Hello hello{};
   std::memcpy(hello.magic, kMagic, sizeof kMagic);
   hello.version = kWireVersion;
+  hello.shares = shares_ ? 1 : 0;
   std::memcpy(hello.nonce, nonce_.data(), nonce_.size());
   output_.append(reinterpret_cast<const char*>(&hello), sizeof hello);
 }
@@ -177,6 +183,8 @@ Handshake::Mac Handshake::mac_of(Side prover) const {
   std::memcpy(proven.dialler_nonce, dialler_nonce.data(), dialler_nonce.size());
   std::memcpy(proven.listener_nonce, listener_nonce.data(), listener_nonce.size());
   proven.version = kWireVersion;
+  proven.dialler_shares = dialled ? shares_ : peer_shares_;
+  proven.listener_shares = dialled ? peer_shares_ : shares_;
   Mac mac;
   crypto_auth(mac.data(), reinterpret_cast<const unsigned char*>(&proven), sizeof proven, key_.data());
   return mac;

@@ -3,10 +3,10 @@
 // over fixed-size messages, without sockets or clocks: its owner sends `output`, and passes exactly `wanted` bytes to
 // `input`. PROTOCOL.md specifies the bytes; in short, all numbers little-endian:
 //
-//   dialler:   hello  = "ACTORHST" version:u16 zero[6] nonce[32]
+//   dialler:   hello  = "ACTORHST" version:u16 shares:u8 zero[5] nonce[32]
 //   listener:  hello
-//   dialler:   proof  = verdict:u8 zero[7] mac[32]      mac = HMAC-SHA-512-256(key, role both-nonces version)
-//   listener:  proof                                    key = BLAKE2b-256(token)
+//   dialler:   proof  = verdict:u8 zero[7] mac[32]      mac = HMAC-SHA-512-256(key, role both-nonces version
+//   both-shares) listener:  proof                                    key = BLAKE2b-256(token)
 //
 // A listener also accepts the proof of the reading token, and proves the same token in return. The reading token is
 // derived from the token, not vice versa. Such a dialler may only read (`reads_only`).
@@ -44,8 +44,8 @@ class Handshake {
   /// Uses the system's random generator.
   static Nonce fresh_nonce();
 
-  /// `peer` is the name of the other end in messages.
-  Handshake(Side side, std::string_view token, const Nonce& nonce, std::string peer);
+  /// `peer` is the name of the other end in messages. `shares`: this end can share memory with the other end.
+  Handshake(Side side, std::string_view token, const Nonce& nonce, std::string peer, bool shares = false);
 
   /// Takes the bytes to send now. After an error of `input` these may be the refusal for the other end.
   std::string output() { return std::exchange(output_, {}); }
@@ -57,6 +57,8 @@ class Handshake {
   bool proved() const noexcept { return state_ == State::proved; }
   /// On a listener: the other end has proved the reading token only.
   bool reads_only() const noexcept { return reads_only_; }
+  /// Both ends can share memory: an offer of memory follows the proofs.
+  bool both_share() const noexcept { return shares_ && peer_shares_ && !reads_only_; }
 
  private:
   enum class State { await_hello, await_proof, proved, failed };
@@ -77,6 +79,8 @@ class Handshake {
   Key key_{};
   Key reading_key_{};  // on a listener
   bool reads_only_ = false;
+  const bool shares_;
+  bool peer_shares_ = false;
   Nonce peer_nonce_{};
   State state_ = State::await_hello;
   std::string output_;

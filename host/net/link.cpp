@@ -6,6 +6,7 @@
 
 #include "host/base/printable.hpp"
 #include "host/net/handshake.hpp"
+#include "host/net/shared_stream.hpp"
 
 namespace actorhost {
 
@@ -23,10 +24,11 @@ Link::Link(LinkId id, bool dialled, std::unique_ptr<Stream> stream, size_t max_q
 // Stops the stream first: the stream calls the writer, which is destroyed before the stream.
 Link::~Link() { stream_->stop(); }
 
-Status Link::prove(const std::string& token, const std::string& name, double seconds) {
+Status Link::prove(const std::string& token, const std::string& name, double seconds, bool share_memory) {
   const double deadline = clock_.now() + seconds;
   const auto side = dialled_ ? Handshake::Side::dialler : Handshake::Side::listener;
-  Handshake handshake(side, token, Handshake::fresh_nonce(), name);
+  const bool shares = share_memory && stream_->on_one_machine() && !(dialled_ && is_reading_token(token));
+  Handshake handshake(side, token, Handshake::fresh_nonce(), name, shares);
   std::array<std::byte, Handshake::kMaxMessageBytes> message;
   bool replied = false;
   for (;;) {
@@ -47,7 +49,25 @@ Status Link::prove(const std::string& token, const std::string& name, double sec
     return status;
   }
   reads_only_ = handshake.reads_only();
+  if (handshake.both_share()) AH_TRY(share(deadline));
   last_received_.store(clock_.now(), std::memory_order_relaxed);
+  return {};
+}
+
+/// Continues through shared memory, if possible.
+Status Link::share(double deadline) {
+  const auto role = dialled_ ? MemoryRole::maker : MemoryRole::opener;
+  auto memory = share_memory(*stream_, role, clock_, deadline);
+  std::lock_guard lock(mutex_);
+  if (closed_) return Error{Code::interrupted, "the connection to " + peer_ + " was cancelled"};
+  if (memory.ok()) {
+    stream_ = shared_stream(std::move(stream_), *std::move(memory), role);
+    writer_.use(*stream_);
+  } else if (memory.error().code == Code::unreachable) {
+    return memory.error();
+  } else {
+    sharing_problem_ = memory.error().message;
+  }
   return {};
 }
 
@@ -73,20 +93,26 @@ Error Link::handshake_error(const IoResult& result, const std::string& name, dou
 }
 
 std::string Link::read(const Take& take) {
+  constexpr uint64_t kReadsPerClock = 16;
   for (;;) {
-    bool received = false;
+    uint64_t reads = 0;
     {
       std::lock_guard lock(reading_);
-      received = !over_ && receive(take);
+      while (!over_ && receive(take)) {
+        // Not for each read: in a rehearsal the clock takes time, and the number of reads depends on the sizes of
+        // frames.
+        if (reads++ % kReadsPerClock == 0) last_received_.store(clock_.now(), std::memory_order_relaxed);
+      }
       if (over_) return reason_or(*over_);
     }
-    if (!received) stream_->wait_readable(kForever);
+    stream_->wait_readable(kForever);
   }
 }
 
 bool Link::poll(const Take& take) {
   std::unique_lock lock(reading_, std::try_to_lock);
   if (!lock || over_ || polls_paused_.load(std::memory_order_relaxed) || !receive(take)) return false;
+  last_received_.store(clock_.now(), std::memory_order_relaxed);
   // The link's own thread waits for the end of the stream, and then ends the link.
   if (over_) stream_->close();
   return true;
@@ -109,7 +135,6 @@ bool Link::receive(const Take& take) {
     over_ = io_message(got);
     return true;
   }
-  last_received_.store(clock_.now(), std::memory_order_relaxed);
   bytes_received_.fetch_add(got.bytes, std::memory_order_relaxed);
   const Status status = reader_.received(got.bytes, frames_);
   frames_received_.fetch_add(frames_.size(), std::memory_order_relaxed);
@@ -149,9 +174,9 @@ void Link::close(const std::string& reason) {
     std::lock_guard lock(mutex_);
     if (!closed_) reason_ = reason;
     closed_ = true;
+    stream_->close();
   }
   changed_.notify_all();
-  stream_->close();
 }
 
 void Link::finish(double seconds) {

@@ -1,7 +1,7 @@
 #pragma once
 // One connection to another process: its stream, the proof of the token, the sending half (`writer`) and the reading of
-// frames. Created and read by StreamTransport. The link's own thread reads in `read`; a node that waits reads in `poll`.
-// One thread reads at a time. `poll`, `close`, `writer` and the getters are thread-safe.
+// frames. Created and read by StreamTransport. The link's own thread reads in `read`; a node that waits reads in
+// `poll`. One thread reads at a time. `poll`, `close`, `writer` and the getters are thread-safe.
 
 #include <atomic>
 #include <functional>
@@ -47,7 +47,10 @@ class Link : public std::enable_shared_from_this<Link>, private NonCopyable {
   /// Proves the token in both directions on the calling thread, for up to `seconds`. `name` is the other end in
   /// messages. Code::refused: the other end sent a wrong reply. Code::unreachable: it closed the connection before the
   /// proof. Code::timeout. Code::interrupted: this end closed the link meanwhile.
-  Status prove(const std::string& token, const std::string& name, double seconds);
+  /// With `share`, a link between processes of one machine then goes on through shared memory, if both ends can.
+  Status prove(const std::string& token, const std::string& name, double seconds, bool share);
+  /// Why the two processes of one machine share no memory; empty if they do, or did not try. Constant after the proof.
+  const std::string& sharing_problem() const noexcept { return sharing_problem_; }
   /// The other end has dialled and has proved the reading token only. Constant after the proof.
   bool reads_only() const noexcept { return reads_only_; }
   /// Reads on the calling thread until the link is over; returns the reason.
@@ -78,6 +81,7 @@ class Link : public std::enable_shared_from_this<Link>, private NonCopyable {
   uint64_t bytes_received() const noexcept { return bytes_received_.load(std::memory_order_relaxed); }
 
  private:
+  Status share(double deadline);
   bool receive(const Take& take);
   std::string reason_or(const std::string& otherwise) const;
   Error handshake_error(const IoResult& result, const std::string& name, double seconds, bool replied) const;
@@ -85,7 +89,7 @@ class Link : public std::enable_shared_from_this<Link>, private NonCopyable {
   const LinkId id_;
   const bool dialled_;
   const SteadyClock clock_;
-  const std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Stream> stream_;  // replaced by the shared memory after the proof
   const std::string peer_;
   LinkWriter writer_;
   const Directory& directory_;
@@ -95,6 +99,7 @@ class Link : public std::enable_shared_from_this<Link>, private NonCopyable {
   std::optional<std::string> over_;  // why no more can be read
   std::atomic<bool> polls_paused_{false};
   bool reads_only_ = false;
+  std::string sharing_problem_;
   std::atomic<ProcessId> process_{kNoProcess};
   std::atomic<double> last_received_;
   std::atomic<bool> ended_{false};

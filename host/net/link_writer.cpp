@@ -19,8 +19,14 @@ constexpr size_t kLargeBatch = size_t{64} << 10;
 
 }  // namespace
 
-LinkWriter::LinkWriter(Stream& stream, size_t max_queued_bytes) : stream_(stream), max_queued_bytes_(max_queued_bytes) {
-  stream_.on_sent([this](IoResult result) { sent(result); });
+LinkWriter::LinkWriter(Stream& stream, size_t max_queued_bytes)
+    : stream_(&stream), max_queued_bytes_(max_queued_bytes) {
+  use(stream);
+}
+
+void LinkWriter::use(Stream& stream) {
+  stream_ = &stream;
+  stream_->on_sent([this](IoResult result) { sent(result); });
 }
 
 bool LinkWriter::has_room(size_t cost, size_t bound_factor) const {
@@ -45,7 +51,7 @@ void LinkWriter::write() {
     std::lock_guard lock(mutex_);
     if (closed_) return;
     const bool large = filling_.bytes() > kLargeBatch;
-    at_once_ = !stream_.tls() && (large || clock_.now() - last_written_ > stream_.quiet_seconds());
+    at_once_ = !stream_->tls() && (large || clock_.now() - last_written_ > stream_->quiet_seconds());
     std::swap(filling_, in_flight_);
     in_flight_bytes_.store(in_flight_.bytes(), std::memory_order_relaxed);
   }
@@ -60,7 +66,7 @@ bool LinkWriter::write_now() {
   for (size_t written = 0; !in_flight_.done();) {
     if (written >= kMaxAtOnce) return false;
     const size_t count = in_flight_.pieces(pieces);
-    const IoResult result = stream_.send_now(pieces.data(), count);
+    const IoResult result = stream_->send_now(pieces.data(), count);
     if (result.end == IoEnd::would_block) return false;
     if (result.end != IoEnd::done) {
       fail();
@@ -75,13 +81,13 @@ bool LinkWriter::write_now() {
 void LinkWriter::start_write() {
   std::array<Piece, kMaxPieces> pieces;
   const size_t count = in_flight_.pieces(pieces);
-  if (!stream_.start_send(pieces.data(), count)) fail();
+  if (!stream_->start_send(pieces.data(), count)) fail();
 }
 
 void LinkWriter::sent(IoResult result) {
   if (result.end != IoEnd::done) return fail();
   in_flight_.advance(result.bytes);
-  if (in_flight_.done() && in_flight_.bytes() <= kLargeBatch) gather();
+  if (in_flight_.done() && in_flight_.bytes() <= kLargeBatch && stream_->quiet_seconds() > 0) gather();
   if (!in_flight_.done() || next_batch()) start_write();
 }
 
@@ -124,9 +130,9 @@ bool LinkWriter::next_batch() {
   return more;
 }
 
-/// Drops all queued frames. Called by the thread that has set writing_.
+/// Drops all queued frames. For the writing thread.
 void LinkWriter::fail() {
-  stream_.close();
+  stream_->close();
   close();
   in_flight_.clear();
 }

@@ -19,6 +19,8 @@ class LinkWriter {
  public:
   /// `stream` outlives the writer, and nothing else writes it.
   LinkWriter(Stream& stream, size_t max_queued_bytes);
+  /// Writes to another stream from now on. Called before the first `put`.
+  void use(Stream& stream);
 
   struct Outcome {
     Mailbox::Put put;
@@ -51,7 +53,7 @@ class LinkWriter {
   bool next_batch();
   void fail();
 
-  Stream& stream_;
+  Stream* stream_;
   const size_t max_queued_bytes_;
   const SteadyClock clock_;
   mutable std::mutex mutex_;

@@ -23,8 +23,9 @@ class LocalTransport final : public Transport {
     return delivery_status(put, dst, inboxes_.closed());
   }
   void when_room(Address dst, std::function<void()> callback) override { inboxes_.when_room(dst, std::move(callback)); }
-  bool wait_briefly(SpinWait& spin, const Mailbox& inbox) override {
-    return spin.until([&inbox] { return inbox.ready(); }, inboxes_.size());
+  bool pop_all(Mailbox& inbox, SpinWait& spin, std::vector<Frame>& out, double seconds) override {
+    if (seconds > 0 && spin.helps()) spin.until([&inbox] { return inbox.ready(); }, inboxes_.size());
+    return inbox.pop_all(out, seconds);
   }
   void close() override { inboxes_.close(); }
 

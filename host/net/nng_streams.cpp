@@ -5,8 +5,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -17,6 +15,7 @@
 #include <nng/supplemental/tls/tls.h>
 #include <sys/socket.h>
 
+#include "host/net/nng_tls.hpp"
 #include "host/net/tcp_socket.hpp"
 
 namespace actorhost {
@@ -90,54 +89,6 @@ sockaddr_storage system_address(const nng_sockaddr& address) {
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
-Error io_error(Code code, const std::string& what, int error) { return {code, what + ": " + nng_strerror(error)}; }
-
-struct TlsConfigFree {
-  void operator()(nng_tls_config* config) const { nng_tls_config_free(config); }
-};
-using TlsConfig = std::unique_ptr<nng_tls_config, TlsConfigFree>;
-
-Result<std::string> read_pem(const std::string& path, const char* what) {
-  if (path.empty()) return Error{Code::bad_argument, std::string("TLS needs a file with the ") + what};
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || text.empty()) return Error{Code::io, path + ": cannot read the " + what};
-  return text;
-}
-
-Result<TlsConfig> make_tls(nng_tls_mode mode, const char* of) {
-  nng_tls_config* raw = nullptr;
-  if (const int error = nng_tls_config_alloc(&raw, mode)) return io_error(Code::unsupported, of, error);
-  return TlsConfig(raw);
-}
-
-Result<TlsConfig> listener_tls(const TlsFiles& files) {
-  auto cert = read_pem(files.cert, "certificate");
-  if (!cert.ok()) return cert.error();
-  auto key = read_pem(files.key, "private key");
-  if (!key.ok()) return key.error();
-  auto config = make_tls(NNG_TLS_MODE_SERVER, "TLS");
-  if (!config.ok()) return config.error();
-  if (const int error = nng_tls_config_own_cert(config->get(), cert->c_str(), key->c_str(), nullptr)) {
-    return io_error(Code::bad_data, files.cert + " and " + files.key + ": not a certificate and its key in PEM form",
-                    error);
-  }
-  return config;
-}
-
-Result<TlsConfig> dialer_tls(const TlsFiles& files, const std::string& host) {
-  auto ca = read_pem(files.ca, "certificate authority");
-  if (!ca.ok()) return ca.error();
-  auto config = make_tls(NNG_TLS_MODE_CLIENT, "TLS");
-  if (!config.ok()) return config.error();
-  if (const int error = nng_tls_config_ca_chain(config->get(), ca->c_str(), nullptr)) {
-    return io_error(Code::bad_data, files.ca + ": not a certificate in PEM form", error);
-  }
-  nng_tls_config_auth_mode(config->get(), NNG_TLS_AUTH_MODE_REQUIRED);
-  nng_tls_config_server_name(config->get(), host.c_str());
-  return config;
-}
-
 /// "tls+tcp://host:1" -> "host", without the brackets and interface of an IPv6 address, which no certificate contains.
 std::string host_of(const std::string& url) {
   const size_t start = url.find("://");
@@ -206,7 +157,7 @@ class NngStream final : public Stream {
   IoResult received_{IoEnd::would_block};
   std::function<void()> ended_;  // of watch
   nng_aio* receive_ = nullptr;
-  nng_aio* watch_ = nullptr;  // calls watch_callback
+  nng_aio* watch_ = nullptr;       // calls watch_callback
   nng_aio* sync_send_ = nullptr;   // completes without a callback
   nng_aio* async_send_ = nullptr;  // calls send_callback
   nng_aio* timer_ = nullptr;
@@ -258,8 +209,9 @@ std::unique_ptr<Stream> open_stream(nng_aio* aio, bool tls) {
 NngStream::NngStream(nng_stream* stream, bool tls)
     : stream_(stream),
       tls_(tls),
-      socket_(tls ? -1
-                  : socket_between(system_address(address(NNG_OPT_LOCADDR)), system_address(address(NNG_OPT_REMADDR)))) {
+      socket_(
+          tls ? -1
+              : socket_between(system_address(address(NNG_OPT_LOCADDR)), system_address(address(NNG_OPT_REMADDR)))) {
   nng_aio_alloc(&receive_, nullptr, nullptr);
   nng_aio_alloc(&sync_send_, nullptr, nullptr);
   nng_aio_alloc(&async_send_, &NngStream::send_callback, this);

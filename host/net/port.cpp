@@ -153,8 +153,7 @@ Result<bool> Port::wait(double now, double deadline, Taker take) {
     if (check_) AH_TRY(check_());
     if (handler_ != nullptr) handler_->before_wait();
     if (stats_ != nullptr) stats_->blocked(now);
-    if (deadline > now && !inbox_->ready() && spin_.helps()) transport_.wait_briefly(spin_, *inbox_);
-    const bool popped = inbox_->pop_all(arrived_, deadline - now);
+    const bool popped = transport_.pop_all(*inbox_, spin_, arrived_, deadline - now);
     if (stats_ != nullptr) stats_->woken(clock_.now());
     if (!popped && inbox_->closed()) {
       return Error{Code::interrupted, "the transport was closed while " + address_name(self_) + " was waiting"};

@@ -1,6 +1,5 @@
 #include "host/net/stream_transport.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <system_error>
 #include <utility>
@@ -16,9 +15,6 @@ std::string without_scheme(const std::string& url) {
   const size_t at = url.find("://");
   return at == std::string::npos ? url : url.substr(at + 3);
 }
-
-// More sockets take longer to poll than a sleeping thread takes to wake.
-constexpr std::ptrdiff_t kMostPolledSockets = 8;
 
 bool for_transport(Kind kind) { return kind == Kind::heartbeat || kind == Kind::farewell; }
 
@@ -81,7 +77,7 @@ Result<LinkId> StreamTransport::dial_link(const std::string& url, double deadlin
   if (!stream.ok()) return stream.error();
   const auto link = add_link(true, std::move(*stream));
   if (!link) return Error{Code::interrupted, "the transport of this host is closed"};
-  const Status proved = link->prove(options_.token, without_scheme(url), deadline - clock_.now());
+  const Status proved = prove(*link, without_scheme(url), deadline - clock_.now());
   if (!proved.ok()) {
     retire(*link);
     return proved.error();
@@ -136,10 +132,18 @@ std::shared_ptr<Link> StreamTransport::add_link(bool dialled, std::unique_ptr<St
   std::lock_guard lock(mutex_);
   if (closing_) return nullptr;
   const LinkId id = ++last_link_;
-  auto link = std::make_shared<Link>(id, dialled, std::move(stream), options_.max_queued_bytes, options_.limits,
-                                     directory_);
+  auto link =
+      std::make_shared<Link>(id, dialled, std::move(stream), options_.max_queued_bytes, options_.limits, directory_);
   connections_[id].link = link;
   return link;
+}
+
+Status StreamTransport::prove(Link& link, const std::string& name, double seconds) {
+  AH_TRY(link.prove(options_.token, name, seconds, options_.share_memory));
+  if (!link.sharing_problem().empty() && !told_.exchange(true)) {
+    log_.info(kLogSource, "no shared memory with " + name + " (" + link.sharing_problem() + "): using its connection");
+  }
+  return {};
 }
 
 bool StreamTransport::start_thread(const std::shared_ptr<Link>& link, bool proved) {
@@ -156,7 +160,7 @@ bool StreamTransport::start_thread(const std::shared_ptr<Link>& link, bool prove
 
 void StreamTransport::serve(const std::shared_ptr<Link>& link, bool proved) {
   if (!proved) {
-    const Status status = link->prove(options_.token, link->peer(), options_.handshake_seconds);
+    const Status status = prove(*link, link->peer(), options_.handshake_seconds);
     unproved_.fetch_sub(1);
     if (!status.ok()) {
       if (status.error().code != Code::interrupted) refuse_connection(status.error().message);
@@ -164,10 +168,10 @@ void StreamTransport::serve(const std::shared_ptr<Link>& link, bool proved) {
     }
     if (!closing_) events_.on_link_up(link->id(), std::nullopt, link->peer());
   }
-  if (!link->reads_only()) set_pollable(link, true);
+  if (!link->reads_only()) polls_.add(link);
   const std::string reason =
       link->read([this, &link](std::vector<Frame>& frames) { return take(*link, frames, OnFull::wait); });
-  set_pollable(link, false);
+  polls_.remove(link);
   link->close(reason);
   link->writer().close();
   link->set_ended();
@@ -233,48 +237,12 @@ bool StreamTransport::take_run(Link& link, std::span<Frame> run, OnFull on_full)
   }
 }
 
-void StreamTransport::set_pollable(const std::shared_ptr<Link>& link, bool pollable) {
-  if (link->poll_cost() == PollCost::impossible) return;
-  std::lock_guard lock(polling_);
-  if (pollable) {
-    pollable_.push_back(link);
-  } else {
-    std::erase(pollable_, link);
-  }
-  const auto by_calls = [](const auto& some) { return some->poll_cost() == PollCost::system_call; };
-  auto links = std::make_shared<Links>(pollable_);
-  if (std::ranges::count_if(*links, by_calls) > kMostPolledSockets) std::erase_if(*links, by_calls);
-  to_poll_ = std::move(links);
-}
-
-std::shared_ptr<const StreamTransport::Links> StreamTransport::start_polling() {
-  std::lock_guard lock(polling_);
-  if (pollers_++ == 0) {
-    polled_ = to_poll_;
-    for (const auto& link : *polled_) link->set_polled(true);
-  }
-  return polled_;
-}
-
-void StreamTransport::end_polling() {
-  std::lock_guard lock(polling_);
-  if (--pollers_ != 0) return;
-  for (const auto& link : *polled_) link->set_polled(false);
-  polled_.reset();
-}
-
-bool StreamTransport::wait_briefly(SpinWait& spin, const Mailbox& inbox) {
-  const auto links = start_polling();
-  const bool ready = spin.until(
-      [&] {
-        for (const auto& link : *links) {
-          link->poll([this, &link](std::vector<Frame>& frames) { return take(*link, frames, OnFull::exceed); });
-        }
-        return inbox.ready();
-      },
-      directory_.size());
-  end_polling();
-  return ready;
+bool StreamTransport::pop_all(Mailbox& inbox, SpinWait& spin, std::vector<Frame>& out, double seconds) {
+  if (seconds <= 0) return inbox.pop_all(out, seconds);
+  const auto ready = [&inbox] { return inbox.ready(); };
+  if (spin.helps() && polls_.until(ready, spin, directory_.size())) return inbox.pop_all(out, 0);
+  const LinkPolls::Sleep sleep(polls_);
+  return inbox.pop_all(out, seconds);
 }
 
 void StreamTransport::retire(Link& link) {
@@ -423,6 +391,7 @@ void StreamTransport::close() {
       changed_.wait(lock, [this] { return connections_.empty() && dials_ == 0; });
     }
     reap();
+    polls_.close();
     table_.close();
   });
 }

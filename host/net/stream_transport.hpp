@@ -25,6 +25,7 @@
 #include "host/net/byte_stream.hpp"
 #include "host/net/directory.hpp"
 #include "host/net/link.hpp"
+#include "host/net/link_polls.hpp"
 #include "host/net/link_table.hpp"
 #include "host/net/nng_streams.hpp"
 #include "host/net/transport.hpp"
@@ -32,8 +33,9 @@
 namespace actorhost {
 
 struct StreamOptions {
-  std::string token = {};  // shared secret, possibly empty; both ends prove it. A dialler may use a reading token
-  TlsFiles tls = {};       // for tls+tcp:// addresses
+  std::string token = {};    // shared secret, possibly empty; both ends prove it. A dialler may use a reading token
+  TlsFiles tls = {};         // for tls+tcp:// addresses
+  bool share_memory = true;  // with processes of this machine and user
   StreamNetwork* network = &nng_network();  // outlives the transport
   FrameLimits limits = {};
   double handshake_seconds = 5;  // time to prove the token before the connection is closed
@@ -121,7 +123,7 @@ class StreamTransport final : public Transport {
   Status try_send(Frame&& frame) override { return send_frame(std::move(frame), nullptr); }
   Status try_send_together(Frame&& frame, Writes& writes) override { return send_frame(std::move(frame), &writes); }
   void when_room(Address dst, std::function<void()> callback) override;
-  bool wait_briefly(SpinWait& spin, const Mailbox& inbox) override;
+  bool pop_all(Mailbox& inbox, SpinWait& spin, std::vector<Frame>& out, double seconds) override;
   void close() override;
 
  private:
@@ -143,15 +145,12 @@ class StreamTransport final : public Transport {
   void serve(const std::shared_ptr<Link>& link, bool proved);
   /// What a reading thread does while a mailbox is full.
   enum class OnFull { wait, exceed };
-  using Links = std::vector<std::shared_ptr<Link>>;
 
   bool take(Link& link, std::vector<Frame>& frames, OnFull on_full);
   bool take_run(Link& link, std::span<Frame> run, OnFull on_full);
-  void set_pollable(const std::shared_ptr<Link>& link, bool pollable);
-  std::shared_ptr<const Links> start_polling();
-  void end_polling();
   void retire(Link& link);
   void reap();
+  Status prove(Link& link, const std::string& name, double seconds);
   void refuse_connection(const std::string& reason);
   Status send_frame(Frame&& frame, Writes* writes);
   std::shared_ptr<Link> find(LinkId id) const;
@@ -163,16 +162,12 @@ class StreamTransport final : public Transport {
   Directory directory_;
   std::atomic<ProcessId> self_{kNoProcess};
   LinkTable table_;
+  LinkPolls polls_{[this](Link& link, std::vector<Frame>& frames) { return take(link, frames, OnFull::exceed); }};
   std::atomic<size_t> unproved_{0};
   std::atomic<uint64_t> refused_{0};
   std::atomic<uint64_t> dropped_{0};
   std::atomic<bool> closing_{false};
-
-  std::mutex polling_;  // guards the next four members
-  Links pollable_;      // all links that can be polled
-  std::shared_ptr<const Links> to_poll_ = std::make_shared<const Links>();  // if a node waits
-  std::shared_ptr<const Links> polled_;                                     // while pollers_ is not 0
-  uint32_t pollers_ = 0;
+  std::atomic<bool> told_{false};  // that a link shares no memory
 
   mutable std::mutex mutex_;  // guards the members below but for `closed_once_`
   WaitPoint changed_;

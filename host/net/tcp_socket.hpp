@@ -1,6 +1,6 @@
 #pragma once
-// System calls on the socket of a TCP stream that NNG owns. NNG cannot poll a receive, and its receive wakes two threads;
-// a read of the socket wakes one thread. Free functions, any thread, while NNG has the stream open.
+// System calls on the socket of a TCP stream of NNG. NNG cannot poll a receive, and its receive wakes two threads; a
+// read of the socket wakes one thread. Free functions, any thread, while NNG has the stream open.
 
 #include <cstddef>
 
@@ -10,7 +10,8 @@
 
 namespace actorhost {
 
-/// The connected socket of this process with these two addresses, or -1. NNG does not tell the socket of a stream.
+/// The connected socket of this process with these two addresses, or -1. NNG has no function for the socket of a
+/// stream.
 int socket_between(const sockaddr_storage& here, const sockaddr_storage& there);
 
 /// Reads at least one byte, or returns would_block.

@@ -33,7 +33,9 @@ struct Sleeper {
 
 Status Transport::try_send_together(Frame&& frame, Writes& /*writes*/) { return try_send(std::move(frame)); }
 
-bool Transport::wait_briefly(SpinWait& /*spin*/, const Mailbox& inbox) { return inbox.ready(); }
+bool Transport::pop_all(Mailbox& inbox, SpinWait& /*spin*/, std::vector<Frame>& out, double seconds) {
+  return inbox.pop_all(out, seconds);
+}
 
 Status Transport::send(Frame&& frame, double seconds) {
   const SteadyClock clock;

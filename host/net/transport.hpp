@@ -49,9 +49,9 @@ class Transport : public Interface {
   /// transport's thread. A node uses Port::send instead, which reads the node's mailbox meanwhile.
   virtual Status send(Frame&& frame, double seconds);
 
-  /// Waits briefly, without sleeping, until `inbox` is ready; false if it is not. Meanwhile the caller's thread may read
-  /// frames for every address of this process. For the owner of `inbox` and of `spin`.
-  virtual bool wait_briefly(SpinWait& spin, const Mailbox& inbox);
+  /// Mailbox::pop_all for the owner of `inbox` and of `spin`. Before it sleeps, the caller's thread may read the frames
+  /// that arrive for any address of this process.
+  virtual bool pop_all(Mailbox& inbox, SpinWait& spin, std::vector<Frame>& out, double seconds);
 
   /// Closes all links and detaches all addresses. Idempotent.
   virtual void close() = 0;

@@ -21,10 +21,10 @@
 #include <mutex>
 #include <vector>
 
+#include "host/base/spin_wait.hpp"
 #include "host/cluster/node.hpp"
 #include "host/engine/collective/call_clock.hpp"
 #include "host/engine/collective/call_spec.hpp"
-#include "host/base/spin_wait.hpp"
 
 namespace actorhost {
 

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "host/base/non_copyable.hpp"
+#include "host/net/handshake.hpp"
+#include "tests/test.hpp"
 
 namespace actorhost::test {
 
@@ -98,5 +100,26 @@ class RawListener : private NonCopyable {
   int fd_;
   uint16_t port_ = 0;
 };
+
+/// A stranger that knows the token: it proves the token, and then may send anything. `shares`: it says that it can
+/// share memory.
+inline RawSocket proved_socket(const std::string& url, const std::string& token, bool shares = false) {
+  RawSocket socket = RawSocket::connect_to(url);
+  Handshake handshake(Handshake::Side::dialler, token, Handshake::fresh_nonce(), url, shares);
+  REQUIRE(socket.write(handshake.output()));
+  std::string bytes;
+  while (handshake.wanted() != 0) {
+    while (bytes.size() < handshake.wanted()) {
+      const std::string some = socket.read_some();
+      REQUIRE_FALSE(some.empty());
+      bytes += some;
+    }
+    const size_t wanted = handshake.wanted();
+    REQUIRE(handshake.input({reinterpret_cast<const std::byte*>(bytes.data()), wanted}).ok());
+    bytes.erase(0, wanted);
+    REQUIRE(socket.write(handshake.output()));
+  }
+  return socket;
+}
 
 }  // namespace actorhost::test

@@ -2,7 +2,6 @@
 // problem of NNG.
 
 #include "host/base/random.hpp"
-#include "host/net/handshake.hpp"
 #include "tests/host/net/raw_socket.hpp"
 #include "tests/host/net/stream_cluster.hpp"
 #include "tests/host/net/transport_contract.hpp"
@@ -72,26 +71,6 @@ struct Besieged {
   std::string url;
   LinkId link = 0;
 };
-
-/// A stranger that knows the token: it proves the token, and then may send anything.
-RawSocket proved_socket(const std::string& url, const std::string& token) {
-  RawSocket socket = RawSocket::connect_to(url);
-  Handshake handshake(Handshake::Side::dialler, token, Handshake::fresh_nonce(), url);
-  REQUIRE(socket.write(handshake.output()));
-  std::string bytes;
-  while (handshake.wanted() != 0) {
-    while (bytes.size() < handshake.wanted()) {
-      const std::string some = socket.read_some();
-      REQUIRE_FALSE(some.empty());
-      bytes += some;
-    }
-    const size_t wanted = handshake.wanted();
-    REQUIRE(handshake.input({reinterpret_cast<const std::byte*>(bytes.data()), wanted}).ok());
-    bytes.erase(0, wanted);
-    REQUIRE(socket.write(handshake.output()));
-  }
-  return socket;
-}
 
 }  // namespace
 

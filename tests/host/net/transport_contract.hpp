@@ -1,8 +1,8 @@
 #pragma once
 // The contract of all transports (transport.hpp), as checks over a `Net` of some nodes. transport_contract_test.cpp
-// runs the checks over LocalTransport, SimTransport and StreamTransport (tcp, ipc, tls+tcp) at 1, 2, 3, 5 and 8 nodes.
-// One thread drives all nodes: `progress` lets the transport continue, by a simulated event or by a short wait for a
-// frame.
+// runs the checks over LocalTransport, SimTransport and StreamTransport (tcp, shared memory, ipc, tls+tcp) at 1, 2, 3,
+// 5 and 8 nodes. One thread drives all nodes: `progress` lets the transport continue, by a simulated event or by a
+// short wait for a frame.
 
 #include "host/net/transport.hpp"
 #include "tests/test.hpp"

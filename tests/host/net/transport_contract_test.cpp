@@ -44,10 +44,11 @@ struct SimNet final : Net {
 };
 
 struct StreamNet : Net {
-  StreamNet(const char* scheme, size_t node_count, size_t nodes_per_process, size_t frames)
+  StreamNet(const char* scheme, bool share_memory, size_t node_count, size_t nodes_per_process, size_t frames)
       : Net(node_count, nodes_per_process, frames),
-        cluster((node_count + nodes_per_process - 1) / nodes_per_process, scheme,
-                {.token = "token", .tls = test_tls_files(), .max_queued_bytes = 1 << 20}) {
+        cluster(
+            (node_count + nodes_per_process - 1) / nodes_per_process, scheme,
+            {.token = "token", .tls = test_tls_files(), .share_memory = share_memory, .max_queued_bytes = 1 << 20}) {
     attach_all(*this);
     for (size_t process = 0; process < cluster.hosts.size(); ++process) {
       for (Address node = 0; node < nodes; ++node) {
@@ -86,13 +87,16 @@ struct StreamNet : Net {
 };
 
 struct TcpNet final : StreamNet {
-  TcpNet(size_t n, size_t per, size_t frames = 1 << 16) : StreamNet("tcp", n, per, frames) {}
+  TcpNet(size_t n, size_t per, size_t frames = 1 << 16) : StreamNet("tcp", false, n, per, frames) {}
+};
+struct SharedNet final : StreamNet {
+  SharedNet(size_t n, size_t per, size_t frames = 1 << 16) : StreamNet("tcp", true, n, per, frames) {}
 };
 struct IpcNet final : StreamNet {
-  IpcNet(size_t n, size_t per, size_t frames = 1 << 16) : StreamNet("ipc", n, per, frames) {}
+  IpcNet(size_t n, size_t per, size_t frames = 1 << 16) : StreamNet("ipc", false, n, per, frames) {}
 };
 struct TlsNet final : StreamNet {
-  TlsNet(size_t n, size_t per, size_t frames = 1 << 16) : StreamNet("tls+tcp", n, per, frames) {}
+  TlsNet(size_t n, size_t per, size_t frames = 1 << 16) : StreamNet("tls+tcp", false, n, per, frames) {}
 };
 
 constexpr size_t kSizes[] = {1, 2, 3, 5, 8};
@@ -102,7 +106,7 @@ constexpr size_t kFullBody = std::is_same_v<N, LocalNet> ? 0 : 200000;
 
 }  // namespace
 
-#define ALL_NETS LocalNet, SimNet, TcpNet, IpcNet, TlsNet
+#define ALL_NETS LocalNet, SimNet, TcpNet, SharedNet, IpcNet, TlsNet
 
 TEMPLATE_TEST_CASE("frames between each pair arrive once and in order", "", ALL_NETS) {
   for (size_t nodes : kSizes) {
@@ -182,7 +186,8 @@ TEMPLATE_TEST_CASE("closing is safe after any number of frames", "", ALL_NETS) {
   }
 }
 
-TEMPLATE_TEST_CASE("closing is safe while other threads send and read", "", LocalNet, TcpNet, IpcNet, TlsNet) {
+TEMPLATE_TEST_CASE("closing is safe while other threads send and read", "", LocalNet, TcpNet, SharedNet, IpcNet,
+                   TlsNet) {
   for (uint32_t round = 0; round < 20; ++round) {
     TestType net(3, 1, 64);
     std::atomic<uint32_t> sent{0};
