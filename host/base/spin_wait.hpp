@@ -37,7 +37,7 @@ class SpinWait {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::microseconds kSpinTime{10};
+  static constexpr std::chrono::microseconds kSpinTime{20};
   static constexpr std::chrono::microseconds kYieldTime{100};
   static constexpr std::chrono::microseconds kSlowYield{20};  // a yield that lasts longer ran another program
   static constexpr uint32_t kFewWaits = 100;
