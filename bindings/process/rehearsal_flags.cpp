@@ -23,8 +23,9 @@ constexpr uint32_t kMostJobs = 1024;
 }  // namespace
 
 void RehearsalFlags::add_to(CLI::App& app) {
-  for (const char* refused : {"--isolate", "--nnodes", "--node-rank", "--rdzv-endpoint", "--dashboard", "--metrics",
-                              "--token-file", "--tls-cert", "--tls-key", "--tls-ca", "--insecure", "--no-progress"}) {
+  for (const char* refused :
+       {"--isolate", "--nnodes", "--node-rank", "--rdzv-endpoint", "--dashboard", "--metrics", "--token-file",
+        "--tls-cert", "--tls-key", "--tls-ca", "--insecure", "--no-shared-memory", "--no-progress"}) {
     app.get_option(refused)->group("");  // not in the help
   }
   app.get_option("-n")->description("nodes on each simulated host (1)");

@@ -136,6 +136,9 @@ void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option(both_spellings("--tls-ca"), out.tls_ca, "PEM certificates for checking other hosts")
       ->type_name("FILE");
   app.add_flag("--insecure", out.insecure, "no token (a warning on every start)");
+  app.add_flag_callback(
+      both_spellings("--no-shared-memory"), [&out] { out.share_memory = false; },
+      "processes of this machine use connections only");
   app.add_option(both_spellings("--log-level"), raw.log_level, "least level of the lines that are logged (info)")
       ->type_name("trace|debug|info|warn|error|off");
   app.add_option(

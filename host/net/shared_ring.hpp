@@ -59,7 +59,8 @@ class RingWriter : private NonCopyable {
   /// Writes as many bytes as fit. IoEnd::would_block if none fits; IoEnd::failed if the ring is damaged.
   IoResult write(const Piece* pieces, size_t count);
   /// Whether `write` would return something else than would_block.
-  bool has_room() const noexcept { return position_ - state_.read.load(std::memory_order_acquire) != size_; }
+  bool has_room() const noexcept { return unread() != size_; }
+  uint64_t unread() const noexcept { return position_ - state_.read.load(std::memory_order_acquire); }
   /// Rings when half of the ring is free.
   Bell& bell() noexcept { return state_.has_room; }
   /// The bell of the reader at the other end.

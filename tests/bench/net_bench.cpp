@@ -1,5 +1,5 @@
 // Frames in one process and over loopback TCP beside the usual alternatives. Usage: net_bench [rounds] [figure...],
-// where a figure is one of: local-rate local-trip tcp-rate tcp-trip tcp-body.
+// where a figure is one of: local-rate local-trip tcp-rate tcp-trip tcp-body shared-rate shared-trip shared-body.
 
 #include <algorithm>
 #include <cstdio>
@@ -123,7 +123,8 @@ class Assign final : public LinkEvents {
 };
 
 struct Host {
-  explicit Host(ProcessId process) : events(1 - process), transport({}, log, events) {
+  Host(ProcessId process, bool share_memory)
+      : events(1 - process), transport({.share_memory = share_memory}, log, events) {
     events.transport = &transport;
     transport.set_route(process == 0 ? kPartner : kMeasurer, 1 - process);
   }
@@ -134,48 +135,53 @@ struct Host {
   StreamTransport transport;
 };
 
-/// `partner` runs in a listening process, `measure` in a process that dials it.
-double over_tcp(const std::function<void(Port&)>& partner, const std::function<double(Port&)>& measure) {
+/// `partner` runs in a listening process, `measure` in a process that dials it. Over TCP, or with `share_memory`
+/// through shared memory.
+double in_processes(bool share_memory, const std::function<void(Port&)>& partner,
+                    const std::function<double(Port&)>& measure) {
   return in_two_processes(
       [&](const auto& announce) {
-        Host host(1);
+        Host host(1, share_memory);
         Port port(host.transport, kPartner, host.clock);
         announce(must(host.transport.listen("tcp://127.0.0.1:0")));
         partner(port);
         host.events.over.acquire();  // the other process has ended
       },
       [&](const std::string& url) {
-        Host host(0);
+        Host host(0, share_memory);
         Port port(host.transport, kMeasurer, host.clock);
         must(host.transport.dial(url, 10));
         return measure(port);
       });
 }
 
-double tcp_rate(size_t frames) {
-  return over_tcp([frames](Port& port) { drain(port, frames, kMeasurer); },
-                  [frames](Port& port) {
-                    const double took = send_all(port, frames, [] { return small_frame(kPartner); });
-                    return static_cast<double>(frames) / took / 1e6;
-                  });
+double rate(bool share_memory, size_t frames) {
+  return in_processes(
+      share_memory, [frames](Port& port) { drain(port, frames, kMeasurer); },
+      [frames](Port& port) {
+        const double took = send_all(port, frames, [] { return small_frame(kPartner); });
+        return static_cast<double>(frames) / took / 1e6;
+      });
 }
 
-double tcp_round_trip(size_t rounds) {
-  return over_tcp([rounds](Port& port) { echo(port, rounds); },
-                  [rounds](Port& port) { return round_trips(port, rounds); });
+double round_trip(bool share_memory, size_t rounds) {
+  return in_processes(
+      share_memory, [rounds](Port& port) { echo(port, rounds); },
+      [rounds](Port& port) { return round_trips(port, rounds); });
 }
 
-double body_bandwidth(size_t bytes, size_t count) {
-  return over_tcp([count](Port& port) { drain(port, count, kMeasurer); },
-                  [=](Port& port) {
-                    const Blob body = Blob::copy_of(std::string(bytes, 'b'));
-                    const double took = send_all(port, count, [&body] {
-                      Frame frame = small_frame(kPartner);
-                      frame.body = body;
-                      return frame;
-                    });
-                    return static_cast<double>(bytes * count) / took / 1e9;
-                  });
+double body_bandwidth(bool share_memory, size_t bytes, size_t count) {
+  return in_processes(
+      share_memory, [count](Port& port) { drain(port, count, kMeasurer); },
+      [=](Port& port) {
+        const Blob body = Blob::copy_of(std::string(bytes, 'b'));
+        const double took = send_all(port, count, [&body] {
+          Frame frame = small_frame(kPartner);
+          frame.body = body;
+          return frame;
+        });
+        return static_cast<double>(bytes * count) / took / 1e9;
+      });
 }
 
 }  // namespace
@@ -201,11 +207,19 @@ int main(int argc, char** argv) {
   row("local-trip", {"round trip in process / mutex queue", "us",
                      [] { return in_a_process([] { return local_round_trip(kTrips); }); },
                      [] { return in_a_process([] { return queue_round_trip(kTrips); }); }, "<= 1.5"});
-  row("tcp-rate", {"64-byte frames over TCP / ZeroMQ push-pull", "M/s", [] { return tcp_rate(kMessages); },
+  row("tcp-rate", {"64-byte frames over TCP / ZeroMQ push-pull", "M/s", [] { return rate(false, kMessages); },
                    [] { return zmq_rate(kMessages); }, ">= 2"});
-  row("tcp-trip", {"round trip over TCP / bare nng_stream", "us", [] { return tcp_round_trip(kTrips); },
+  row("tcp-trip", {"round trip over TCP / bare nng_stream", "us", [] { return round_trip(false, kTrips); },
                    [] { return nng_round_trip(kTrips); }, "<= 1.2"});
-  row("tcp-body", {"26 MB one way over TCP / raw 256 KiB writes", "GB/s", [] { return body_bandwidth(kBody, kBodies); },
-                   [] { return tcp_bandwidth(kBody, kBodies); }, ">= 0.85"});
+  row("tcp-body",
+      {"26 MB one way over TCP / raw 256 KiB writes", "GB/s", [] { return body_bandwidth(false, kBody, kBodies); },
+       [] { return tcp_bandwidth(kBody, kBodies); }, ">= 0.85"});
+  row("shared-rate", {"64-byte frames, shared memory / ZeroMQ over TCP", "M/s", [] { return rate(true, kMessages); },
+                      [] { return zmq_rate(kMessages); }, "none"});
+  row("shared-trip", {"round trip, shared memory / bare nng_stream over TCP", "us",
+                      [] { return round_trip(true, kTrips); }, [] { return nng_round_trip(kTrips); }, "none"});
+  row("shared-body",
+      {"26 MB one way, shared memory / raw writes over TCP", "GB/s",
+       [] { return body_bandwidth(true, kBody, kBodies); }, [] { return tcp_bandwidth(kBody, kBodies); }, "none"});
   return 0;
 }

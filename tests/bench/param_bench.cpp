@@ -1,5 +1,6 @@
 // The parameter server from C++, each figure beside its yardstick, in turns: push (the server adds) and pull of a 26 MB
-// model, between processes over loopback TCP and between threads; a model of 100 floats; two workers at once;
+// model, between processes over loopback TCP, through shared memory, and between threads; a model of 100 floats; two
+// workers at once;
 // operations on small keys. Usage: param_bench [rounds]
 
 #include <algorithm>
@@ -161,16 +162,16 @@ class Events final : public LinkEvents {
   void on_link_wanted(ProcessId) override {}
 };
 
-/// A server in a separate process, reached over loopback TCP.
-class TcpServer {
+/// A server in a separate process, reached over loopback TCP or through shared memory.
+class RemoteServer {
  public:
-  explicit TcpServer(uint32_t workers) {
+  RemoteServer(uint32_t workers, bool share_memory) {
     int pipe[2];
     if (::pipe(pipe) != 0) die("no pipe");
     child_ = ::fork();
     if (child_ == 0) {
       ::close(pipe[0]);
-      run(pipe[1], workers);
+      run(pipe[1], workers, share_memory);
     }
     ::close(pipe[1]);
     char url[128] = {};
@@ -178,18 +179,18 @@ class TcpServer {
     url_ = url;
     ::close(pipe[0]);
   }
-  ~TcpServer() {
+  ~RemoteServer() {
     ::kill(child_, SIGKILL);
     ::waitpid(child_, nullptr, 0);
   }
   const std::string& url() const { return url_; }
 
  private:
-  [[noreturn]] static void run(int fd, uint32_t workers) {
+  [[noreturn]] static void run(int fd, uint32_t workers, bool share_memory) {
     Log log(LogLevel::warn);
     SteadyClock clock;
     Events events;
-    StreamTransport transport({}, log, events);
+    StreamTransport transport({.share_memory = share_memory}, log, events);
     events.transport = &transport;
     for (NodeId id = 0; id < workers; ++id) transport.set_route(worker_address(id), 1);
     Port port(transport, server_address(0), clock);  // before a process can connect
@@ -205,14 +206,14 @@ class TcpServer {
   std::string url_;
 };
 
-/// This process's end of a connection to a TcpServer.
-struct TcpClient {
+/// This process's end of a connection to a RemoteServer.
+struct RemoteClient {
   Log log{LogLevel::warn};
   SteadyClock clock;
   Events events;
   StreamTransport transport{{}, log, events};
 
-  explicit TcpClient(const TcpServer& server) {
+  explicit RemoteClient(const RemoteServer& server) {
     events.transport = &transport;
     events.peer = 0;
     transport.set_route(server_address(0), 0);
@@ -262,7 +263,7 @@ class Client {
 };
 
 void line(const char* what, double ours, double yard, const char* unit, const char* goal) {
-  std::printf("%-44s %10.4g %10.4g %-8s %6.2fx  (goal %s)\n", what, ours, yard, unit, ours / yard, goal);
+  std::printf("%-56s %10.4g %10.4g %-8s %6.2fx  (goal %s)\n", what, ours, yard, unit, ours / yard, goal);
   std::fflush(stdout);
 }
 
@@ -274,40 +275,63 @@ double memcpy_and_add(std::vector<float>& a, std::vector<float>& b) {
   return seconds() - start;
 }
 
-void big_model(int rounds, RawPeer& raw, Client& tcp, Client& local) {
+struct Place {
+  const char* name;
+  Client& client;
+};
+
+void big_model(int rounds, RawPeer& raw, const std::vector<Place>& remote, Client& local) {
   const std::vector<ParamEntry> update = {{key_of(0), floats(kModelFloats, 0.5F), 0}};
-  for (Client* client : {&tcp, &local}) {
-    must(client->node().set(update));
-    client->start(1);
-    for (int i = 0; i < 3; ++i) client->step(update);
-  }
+  const auto start = [&](Client& client) {
+    must(client.node().set(update));
+    client.start(1);
+    for (int i = 0; i < 3; ++i) client.step(update);
+  };
+  for (const Place& place : remote) start(place.client);
+  start(local);
   std::vector<float> a(kModelFloats, 1);
   std::vector<float> b(kModelFloats, 2);
   raw.trip(2);
-  std::vector<double> yard, ours, local_yard, local_ours;
+  std::vector<std::vector<double>> ours(remote.size());
+  std::vector<double> yard, local_yard, local_ours;
   for (int i = 0; i < rounds; ++i) {
     yard.push_back(raw.trip(1));
-    ours.push_back(tcp.step(update));
+    for (size_t k = 0; k < remote.size(); ++k) ours[k].push_back(remote[k].client.step(update));
     local_yard.push_back(memcpy_and_add(a, b));
     local_ours.push_back(local.step(update));
   }
-  line("26 MB push + pull, TCP / raw round trip", median(ours) * 1e3, median(yard) * 1e3, "ms", "<= 1.2x");
+  for (size_t k = 0; k < remote.size(); ++k) {
+    line(("26 MB push + pull, " + std::string(remote[k].name) + " / raw TCP").c_str(), median(ours[k]) * 1e3,
+         median(yard) * 1e3, "ms", "<= 1.2x");
+  }
   line("26 MB push + pull, threads / memcpy + add", median(local_ours) * 1e3, median(local_yard) * 1e3, "ms", "<= 3x");
 }
 
-void small_model(int rounds, RawPeer& raw, Client& tcp) {
+void small_model(int rounds, RawPeer& raw, const std::vector<Place>& places) {
   const std::vector<ParamEntry> update = {{key_of(0), floats(100, 0.5F), 0}};
-  must(tcp.node().set(update));
-  tcp.step(update);  // the current task still has the big model
+  for (const Place& place : places) {
+    must(place.client.node().set(update));
+    place.client.step(update);  // the current task still has the big model
+  }
   constexpr int kSteps = 500;
-  std::vector<double> yard, ours;
+  std::vector<double> yard;
+  std::vector<std::vector<double>> ours(places.size());
   for (int i = 0; i < rounds; ++i) {
     yard.push_back(raw.trip(kSteps));
-    double took = 0;
-    for (int k = 0; k < kSteps; ++k) took += tcp.step(update);
-    ours.push_back(took / kSteps);
+    for (size_t k = 0; k < places.size(); ++k) {
+      double took = 0;
+      for (int step = 0; step < kSteps; ++step) took += places[k].client.step(update);
+      ours[k].push_back(took / kSteps);
+    }
   }
-  line("100-float push + pull, TCP / raw ping-pong", median(ours) * 1e6, median(yard) * 1e6, "us", "none");
+  for (size_t k = 0; k < places.size(); ++k) {
+    const bool tcp = k == 0;
+    line(("100-float push + pull, " + std::string(places[k].name) + " / raw TCP ping-pong").c_str(),
+         median(ours[k]) * 1e6, median(yard) * 1e6, "us",
+         tcp      ? "<= 1.3x"
+         : k == 1 ? "6 us"
+                  : "3 us");
+  }
 }
 
 void small_keys(int rounds, Client& tcp, Client& local) {
@@ -362,19 +386,22 @@ int main(int argc, char** argv) {
   // Processes first: fork only while there is a single thread.
   RawPeer raw_big(kModelBytes, kModelBytes);
   RawPeer raw_small(400, 400);
-  TcpServer server(1);
-  TcpServer server_for_two(2);
-  std::printf("%-44s %10s %10s\n", "", "ours", "yardstick");
+  RemoteServer server(1, false);
+  RemoteServer sharing_server(1, true);
+  RemoteServer server_for_two(2, false);
+  std::printf("%-56s %10s %10s\n", "", "ours", "yardstick");
   {
-    TcpClient tcp(server);
+    RemoteClient tcp(server);
+    RemoteClient shared(sharing_server);
     LocalServer local(1);
     Client over_tcp(tcp.transport, tcp.clock, 0);
+    Client over_memory(shared.transport, shared.clock, 0);
     Client in_process(local.transport, local.clock, 0);
-    big_model(rounds, raw_big, over_tcp, in_process);
-    small_model(rounds, raw_small, over_tcp);
+    big_model(rounds, raw_big, {{"TCP", over_tcp}, {"shared memory", over_memory}}, in_process);
+    small_model(rounds, raw_small, {{"TCP", over_tcp}, {"shared memory", over_memory}, {"threads", in_process}});
     small_keys(rounds, over_tcp, in_process);
   }
-  TcpClient tcp(server_for_two);
+  RemoteClient tcp(server_for_two);
   const double over_tcp = two_workers(tcp.transport, tcp.clock, rounds);
   LocalServer local(2);
   const double threads = two_workers(local.transport, local.clock, rounds);

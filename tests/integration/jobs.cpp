@@ -92,7 +92,8 @@ Ended::Ended(const std::vector<std::reference_wrapper<Process>>& runs, double se
     : Ended(end_of_all(runs, seconds, wanted), wanted) {}
 
 Hosts::Hosts(const JobFolder& folder, size_t count, const Words& words) {
-  const Words meeting = {"--nnodes", std::to_string(count), "--rdzv-endpoint", port_.endpoint()};
+  // As hosts on several machines.
+  const Words meeting = {"--nnodes", std::to_string(count), "--rdzv-endpoint", port_.endpoint(), "--no-shared-memory"};
   for (size_t i = 0; i < count; ++i) {
     processes_.push_back(folder.start(with(meeting, words)));
     if (i == 0 && !processes_[0].wait_for_match("(info\\] |\")seed \\d", 20)) {
