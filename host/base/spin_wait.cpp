@@ -14,9 +14,9 @@ using std::chrono::microseconds;
 constexpr microseconds kSpinTime{20};
 constexpr microseconds kYieldTime{100};
 constexpr int kLeastYields = 8;          // each may run the threads that the awaited thread waits for
-constexpr microseconds kFastYield{3};    // a longer yield has run another thread, perhaps the awaited thread
+constexpr microseconds kFastYield{10};   // a longer yield has run another thread, perhaps the awaited thread
 constexpr microseconds kSlowYield{200};  // a longer yield has run another program
-constexpr uint32_t kFewWaits = 100;
+constexpr uint32_t kFewWaits = 20;
 constexpr uint32_t kManyWaits = 200;
 constexpr uint32_t kFewMisses = 3;
 constexpr uint32_t kMostMisses = 7;

@@ -14,7 +14,7 @@ Status Directory::add(Address address, Mailbox& inbox) {
     return Error{Code::bad_argument, address_name(address) + " is already attached"};
   }
   inboxes_.set(address, &inbox);
-  size_.fetch_add(1, std::memory_order_relaxed);
+  if (!is_of_process(address)) nodes_.fetch_add(1, std::memory_order_relaxed);
   attached_filter_.fetch_or(filter_bit(address), std::memory_order_release);
   return {};
 }
@@ -23,7 +23,7 @@ void Directory::remove(Address address) {
   std::unique_lock held(lock_);
   if (inboxes_.find(address) == nullptr) return;
   inboxes_.set(address, nullptr);
-  size_.fetch_sub(1, std::memory_order_relaxed);
+  if (!is_of_process(address)) nodes_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool Directory::has(Address address) const {
@@ -67,6 +67,7 @@ void Directory::close() {
   closed_ = true;
   inboxes_.for_each([](Mailbox& inbox) { inbox.close(); });
   inboxes_.clear();
+  nodes_ = 0;
 }
 
 bool Directory::closed() const {

@@ -31,8 +31,8 @@ class Directory : private NonCopyable {
   /// the first frames, as many as fit, and sets `taken` to their number; the other frames are unchanged. `unbounded`:
   /// all frames fit.
   std::optional<Mailbox::Put> deliver_run(std::span<Frame> run, bool unbounded, size_t& taken) const;
-  /// Number of attached addresses.
-  uint32_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
+  /// Number of attached workers and servers.
+  uint32_t nodes() const noexcept { return nodes_.load(std::memory_order_relaxed); }
   /// ReceiveBuffers::take of the receiver's mailbox.
   Blob room_for(const Frame& head, size_t bytes) const;
   /// Mailbox::when_room of the receiver's mailbox. Calls the callback at once if the address is not attached here. The
@@ -51,7 +51,7 @@ class Directory : private NonCopyable {
   AddressMap<Mailbox> inboxes_;
   // a Bloom filter of all addresses ever attached, so that most frames to other processes need no lock
   std::atomic<uint64_t> attached_filter_{0};
-  std::atomic<uint32_t> size_{0};
+  std::atomic<uint32_t> nodes_{0};
   bool closed_ = false;
 };
 

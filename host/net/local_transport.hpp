@@ -24,7 +24,7 @@ class LocalTransport final : public Transport {
   }
   void when_room(Address dst, std::function<void()> callback) override { inboxes_.when_room(dst, std::move(callback)); }
   bool pop_all(Mailbox& inbox, SpinWait& spin, std::vector<Frame>& out, double seconds) override {
-    if (seconds > 0) spin.until([&inbox] { return inbox.ready(); }, inboxes_.size());
+    if (seconds > 0) spin.until([&inbox] { return inbox.ready(); }, inboxes_.nodes());
     return inbox.pop_all(out, seconds);
   }
   void close() override { inboxes_.close(); }

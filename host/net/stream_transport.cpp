@@ -240,7 +240,7 @@ bool StreamTransport::take_run(Link& link, std::span<Frame> run, OnFull on_full)
 bool StreamTransport::pop_all(Mailbox& inbox, SpinWait& spin, std::vector<Frame>& out, double seconds) {
   if (seconds <= 0) return inbox.pop_all(out, seconds);
   const auto ready = [&inbox] { return inbox.ready(); };
-  if (polls_.until(ready, spin, directory_.size())) return inbox.pop_all(out, seconds);
+  if (polls_.until(ready, spin, directory_.nodes())) return inbox.pop_all(out, seconds);
   const LinkPolls::Sleep sleep(polls_);
   return inbox.pop_all(out, seconds);
 }
