@@ -1,6 +1,7 @@
 #include "host/net/link_polls.hpp"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 namespace actorhost {
@@ -60,8 +61,8 @@ void LinkPolls::end(bool ready) {
   ++polls_;
   if (ready && !polled_links_->empty()) {
     const double now = clock_.now();
-    if (now - std::exchange(last_, now) < kGap && !std::exchange(often_, true)) {
-      if (!watch_.joinable() && !closed_) watch_ = Task([this] { watch(); });
+    if (now - std::exchange(last_, now) < kGap && !often_ && start_watch()) {
+      often_ = true;
       changed_.notify_one();
     }
   }
@@ -72,6 +73,17 @@ void LinkPolls::count_sleepers(int change) {
   std::lock_guard lock(mutex_);
   sleepers_ += change;
   set_polled();
+}
+
+/// False if no thread can be started; then the links' threads take over after each poll.
+bool LinkPolls::start_watch() {
+  if (closed_) return false;
+  try {
+    if (!watch_.joinable()) watch_ = Task([this] { watch(); });
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
 }
 
 /// Ends the time in which the nodes poll often.

@@ -67,6 +67,7 @@ class LinkPolls : private NonCopyable {
   void count_sleepers(int change);
   void set_links();
   void set_polled();
+  bool start_watch();
   void watch();
 
   const Take take_;

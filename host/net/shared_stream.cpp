@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -75,8 +76,12 @@ class SharedStream final : public Stream {
   bool start_send(const Piece* pieces, size_t count) override {
     std::lock_guard lock(mutex_);
     if (closed_) return false;
+    try {
+      if (!sender_.joinable()) sender_ = Task([this] { send_started(); });
+    } catch (const std::system_error&) {
+      return false;  // the system has no thread left: the writer closes the link
+    }
     to_send_.emplace(pieces, pieces + count);
-    if (!sender_.joinable()) sender_ = Task([this] { send_started(); });
     changed_.notify_one();
     return true;
   }
