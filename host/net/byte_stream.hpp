@@ -93,7 +93,7 @@ class Stream : public Interface {
   virtual void close_later(double seconds) = 0;
   /// Calls `ended` once on another thread, when the other end has sent a byte or closed, or this end has closed. For a
   /// stream that is not read any more; `stop` waits for the call.
-  virtual void watch(std::function<void()> /*ended*/) {}
+  virtual void watch(const std::function<void()>& /*ended*/) {}
 
  protected:
   /// Sends at least one byte within `seconds`. Blocks.

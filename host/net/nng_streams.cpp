@@ -127,7 +127,7 @@ class NngStream final : public Stream {
   void close() override;
   void stop() override;
   void close_later(double seconds) override;
-  void watch(std::function<void()> ended) override;
+  void watch(const std::function<void()>& ended) override;
 
  protected:
   IoResult send_some(Piece piece, double seconds) override;
@@ -339,9 +339,9 @@ void NngStream::close() {
   }
 }
 
-void NngStream::watch(std::function<void()> ended) {
+void NngStream::watch(const std::function<void()>& ended) {
   std::lock_guard lock(receiving_);
-  ended_ = std::move(ended);
+  ended_ = ended;
   nng_aio_alloc(&watch_, &NngStream::watch_callback, this);
   if (closed_) return nng_sleep_aio(0, watch_);
   if (!buffer_) buffer_ = std::make_unique_for_overwrite<std::byte[]>(1);
