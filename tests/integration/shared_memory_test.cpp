@@ -35,15 +35,17 @@ TEST_CASE("children of --isolate share memory, unless the command forbids it") {
 }
 
 TEST_CASE("hosts in different namespaces of processes share no memory, and the log of both says why") {
-  if (::geteuid() != 0) return;  // only root makes namespaces everywhere
+  const Words apart = {"--pid", "--fork", "--mount-proc"};
+  if (Process("unshare", with(apart, {"true"})).wait(10) != 0) {
+    WARN("this user may make no namespace here");
+    return;
+  }
   const JobFolder folder;
   folder.write("job.lua", kJob);
   const FreePort port;
   const Words all = words_of({"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint()});
   Process first = folder.start(with({"--node-rank", "0"}, all));
-  Process second("/usr/bin/unshare",
-                 with({"--pid", "--fork", "--mount-proc", actorhost_binary(), "--node-rank", "1"}, all),
-                 folder.options());
+  Process second("unshare", with(apart, with({actorhost_binary(), "--node-rank", "1"}, all)), folder.options());
   const Ended run({first, second}, 30);
   INFO(run.out << run.err);
   CHECK_THAT(run.out, Catch::Contains("sum 1, mappings 0\n"));
