@@ -5,8 +5,10 @@
 //
 //   dialler:   hello  = "ACTORHST" version:u16 shares:u8 zero[5] nonce[32]
 //   listener:  hello
-//   dialler:   proof  = verdict:u8 zero[7] mac[32]      mac = HMAC-SHA-512-256(key, role both-nonces version
-//   both-shares) listener:  proof                                    key = BLAKE2b-256(token)
+//   dialler:   proof  = verdict:u8 zero[7] mac[32]
+//   listener:  proof
+//
+// where mac = HMAC-SHA-512-256(key, role both-nonces version both-shares) and key = BLAKE2b-256(token).
 //
 // A listener also accepts the proof of the reading token, and proves the same token in return. The reading token is
 // derived from the token, not vice versa. Such a dialler may only read (`reads_only`).

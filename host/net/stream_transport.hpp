@@ -1,11 +1,13 @@
 #pragma once
-// Sends frames between processes over NNG byte streams, one connection per pair of processes, and delivers frames for
+// Sends frames between processes over byte streams, one connection per pair of processes, and delivers frames for
 // mailboxes of this process directly. Both ends of a connection prove the token before they decode frames
-// (handshake.hpp). Small frames queue during a write and leave together; large bodies are not copied. A connection is
-// not read while the mailbox of its next frame is full (back-pressure by TCP).
+// (handshake.hpp); processes of one machine then use shared memory. Small frames queue during a write and leave
+// together; large bodies are not copied. A connection is not read while the mailbox of its next frame is full, so its
+// sender has to wait.
 //
-// Thread-safe. Each link has a reader thread and each listener an accepting thread. Events run on these threads or on
-// the caller's. They must not block, dial or call `close`, since they delay the reading of the link.
+// Thread-safe. Each link has a reader thread and each listener an accepting thread. Events run on these threads, on the
+// caller's, or on the thread of a node that waits (link_polls.hpp). They must not block, dial or call `close`, since
+// they delay the reading of the link.
 
 #include <atomic>
 #include <cstdint>

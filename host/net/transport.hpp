@@ -1,6 +1,6 @@
 #pragma once
-// Sends frames from one address to another. LocalTransport (mailboxes of one process), StreamTransport (NNG byte
-// streams between processes: ipc, tcp, tls+tcp) and the tests' SimTransport (virtual time, seeded latency, loss,
+// Sends frames from one address to another. LocalTransport (mailboxes of one process), StreamTransport (byte streams
+// between processes: shared memory, ipc, tcp, tls+tcp) and the tests' SimTransport (virtual time, seeded latency, loss,
 // reordering, partitions) implement it and pass the same suite, tests/host/net/transport_contract.hpp.
 //
 // Contract of all transports:
