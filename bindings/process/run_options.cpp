@@ -136,15 +136,11 @@ void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option(both_spellings("--tls-ca"), out.tls_ca, "PEM certificates for checking other hosts")
       ->type_name("FILE");
   app.add_flag("--insecure", out.insecure, "no token (a warning on every start)");
-  app.add_flag_callback(
-      both_spellings("--no-shared-memory"), [&out] { out.share_memory = false; },
-      "processes of this machine use connections only");
+  app.add_flag(both_spellings("--no-shared-memory"), out.no_shared_memory, "connections within this machine too");
   app.add_option(both_spellings("--log-level"), raw.log_level, "least level of the lines that are logged (info)")
       ->type_name("trace|debug|info|warn|error|off");
-  app.add_option(
-         both_spellings("--log-format"), raw.log_format,
-         "text, or json: each line of the log is an object with t, level, job, host, who and text, and rank for a "
-         "worker's (text)")
+  app.add_option(both_spellings("--log-format"), raw.log_format,
+                 "text, or json: a line is an object with t, level, job, host, who, text, and a worker's rank (text)")
       ->type_name("text|json");
   app.add_option("--print", raw.print, "all: every rank's print, tagged; first: the first live rank's (first)")
       ->type_name("all|first");

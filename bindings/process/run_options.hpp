@@ -80,7 +80,7 @@ struct RunOptions {
   std::string token_file;
   std::string tls_cert, tls_key, tls_ca;
   bool insecure = false;
-  bool share_memory = true;  // with processes of this machine
+  bool no_shared_memory = false;
 
   /// The contents of --record: completed steps, activities of each node, the state each second, or series of numbers.
   bool records_steps() const { return record.ends_with(".csv"); }

@@ -102,7 +102,7 @@ ClusterConfig base_config(const RunOptions& options, const Placement& placement,
   config.coordinator.args = options.args;
   config.coordinator.rendezvous = {placement.min_nodes, placement.max_nodes, options.start_timeout, 0.5};
   config.stream.token = token;
-  config.stream.share_memory = options.share_memory;
+  config.stream.share_memory = !options.no_shared_memory;
   config.stream.tls = {options.tls_cert, options.tls_key, options.tls_ca};
   config.start_timeout = options.start_timeout;
   return config;
