@@ -49,7 +49,7 @@ class SpinWait {
       const auto before = now;
       now = Clock::now();
       const bool held = condition();
-      if (yielded(now - before, held) || held) return held;
+      if (yielded(now - before, held)) return held;
     }
     return false;
   }

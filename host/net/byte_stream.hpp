@@ -44,10 +44,11 @@ std::string io_message(const IoResult& result);
 /// The usual causes of a failed TLS handshake.
 inline constexpr const char* kTlsFailed = "TLS failed: a certificate is not trusted, or one end does not use TLS";
 
+/// The cost of a receive that finds no bytes.
 enum class PollCost : uint8_t {
-  memory,  // a load
-  system_call,
-  impossible,  // receive_now finds only the bytes that wait_readable has read
+  load,         // of a variable in memory
+  system_call,  // of the operating system
+  impossible,   // receive_now finds only the bytes that wait_readable has read
 };
 
 class Stream : public Interface {
@@ -66,7 +67,7 @@ class Stream : public Interface {
   /// Receives exactly `piece.size` bytes before `deadline` on `clock`. Blocks.
   IoResult receive_all(Piece piece, const Clock& clock, double deadline);
 
-  /// The cost of a `receive_now` that finds no bytes, for threads that poll the stream.
+  /// For threads that poll the stream.
   virtual PollCost poll_cost() const noexcept { return PollCost::impossible; }
   /// While a stream is polled, a few arriving bytes do not end `wait_readable`. The end of the polling does if bytes
   /// have arrived.
@@ -77,7 +78,7 @@ class Stream : public Interface {
   /// Writes as many bytes as possible without blocking.
   virtual IoResult send_now(const Piece* pieces, size_t count) = 0;
   /// A writer without a write for this time writes its next frame at once. A busier writer gathers frames, because each
-  /// write has a cost.
+  /// write has a cost. 0: gathering has no use now.
   virtual double quiet_seconds() const noexcept { return 20e-6; }
   /// Sets the callback for the end of each start_send, before the first one.
   void on_sent(Sent sent) { sent_ = std::move(sent); }

@@ -120,8 +120,9 @@ Status Handshake::take_hello(std::span<const std::byte> bytes) {
     return fail(peer_ + " speaks version " + std::to_string(hello.version) + " of the protocol, this host " +
                 std::to_string(kWireVersion) + ": install the same version of actorhost on both");
   }
-  if (hello.shares > 1 || !all_zero(hello.zero, sizeof hello.zero))
+  if (hello.shares > 1 || !all_zero(hello.zero, sizeof hello.zero)) {
     return fail(peer_ + " does not answer as an actorhost");
+  }
   peer_shares_ = hello.shares == 1;
   std::memcpy(peer_nonce_.data(), hello.nonce, sizeof hello.nonce);
   if (side_ == Side::listener) {

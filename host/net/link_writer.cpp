@@ -51,7 +51,8 @@ void LinkWriter::write() {
     std::lock_guard lock(mutex_);
     if (closed_) return;
     const bool large = filling_.bytes() > kLargeBatch;
-    at_once_ = !stream_->tls() && (large || clock_.now() - last_written_ > stream_->quiet_seconds());
+    const double quiet = stream_->quiet_seconds();
+    at_once_ = !stream_->tls() && (large || quiet == 0 || clock_.now() - last_written_ > quiet);
     std::swap(filling_, in_flight_);
     in_flight_bytes_.store(in_flight_.bytes(), std::memory_order_relaxed);
   }

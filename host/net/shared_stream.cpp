@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/base/spin_wait.hpp"
 #include "host/base/tasks.hpp"
 #include "host/net/shared_ring.hpp"
 
@@ -21,24 +21,21 @@ constexpr IoResult kSharedClosed{IoEnd::closed, 0, "closed"};
 constexpr IoResult kSharedLost{IoEnd::closed, 0, "connection shut down"};
 // After a read of this size more bytes are likely to follow at once.
 constexpr size_t kLargeRead = size_t{16} << 10;
-// How long a thread looks for bytes or room before it sleeps, when the other end is likely to be at work.
-constexpr std::chrono::microseconds kSpinTime{30};
-
 // A reader with so many unread bytes is slower than the writer.
 constexpr uint64_t kLateBytes = 4096;
 
 constexpr std::byte kAccepted{1};
 constexpr size_t kVerdictBytes = 8;
 
+int written_by(MemoryRole role) { return role == MemoryRole::maker ? 0 : 1; }
+
 class SharedStream final : public Stream {
  public:
   SharedStream(std::unique_ptr<Stream> connection, SharedMemory memory, MemoryRole role)
       : connection_(std::move(connection)),
         memory_(std::move(memory)),
-        in_(memory_.state(role == MemoryRole::maker ? 1 : 0), memory_.bytes(role == MemoryRole::maker ? 1 : 0),
-            SharedMemory::kRingBytes),
-        out_(memory_.state(role == MemoryRole::maker ? 0 : 1), memory_.bytes(role == MemoryRole::maker ? 0 : 1),
-             SharedMemory::kRingBytes) {
+        in_(memory_.state(1 - written_by(role)), memory_.bytes(1 - written_by(role)), SharedMemory::kRingBytes),
+        out_(memory_.state(written_by(role)), memory_.bytes(written_by(role)), SharedMemory::kRingBytes) {
     connection_->watch([this] {
       lost_.store(true);
       wake();
@@ -57,10 +54,14 @@ class SharedStream final : public Stream {
     return result.end == IoEnd::would_block && lost ? kSharedLost : result;
   }
   bool wait_readable(double seconds) override {
-    return await([this] { return in_.has_bytes(); }, in_.bell(), streams_.load(std::memory_order_relaxed), seconds);
+    const auto ready = [this] { return in_.has_bytes() || over(); };
+    if (streams_.load(std::memory_order_relaxed) && reader_spin_.until(ready, 1)) return true;
+    // A node that polls reads the bytes, and arms the bell when it stops.
+    return sleep_until(
+        ready, in_.bell(), [this] { return !polled_.load(); }, seconds);
   }
 
-  PollCost poll_cost() const noexcept override { return PollCost::memory; }
+  PollCost poll_cost() const noexcept override { return PollCost::load; }
   void set_polled(bool polled) override {
     polled_.store(polled);
     in_.bell().set_armed(!polled);
@@ -127,27 +128,20 @@ class SharedStream final : public Stream {
   }
 
   bool wait_for_room(double seconds) {
-    return await([this] { return out_.has_room(); }, out_.bell(), true, seconds);
+    const auto ready = [this] { return out_.has_room() || over(); };
+    return writer_spin_.until(ready, 1) || sleep_until(
+                                               ready, out_.bell(), [] { return true; }, seconds);
   }
 
-  /// Waits for `ready()` or the end of the stream. False after `seconds`.
-  template <typename Ready>
-  bool await(Ready ready, Bell& bell, bool spins, double seconds) {
-    const auto done = [&] { return ready() || over(); };
+  /// Sleeps until `ready()`, for whose change the bell rings if it is armed. False after `seconds`.
+  template <typename Ready, typename Arms>
+  static bool sleep_until(const Ready& ready, Bell& bell, const Arms& arms, double seconds) {
     const SteadyClock clock;
     const double begun = clock.now();
-    if (spins) {
-      const auto until = std::chrono::steady_clock::now() + kSpinTime;
-      do {
-        if (done()) return true;
-        Task::yield();
-      } while (std::chrono::steady_clock::now() < until);
-    }
     for (;;) {
       const uint32_t seen = bell.count();
-      // A node that polls reads the bytes, and arms the bell when it stops.
-      if (&bell != &in_.bell() || !polled_.load()) bell.set_armed(true);
-      if (done()) return true;
+      if (arms()) bell.set_armed(true);
+      if (ready()) return true;
       const double left = begun + seconds - clock.now();
       if (left <= 0) return false;
       bell.wait(seen, left);
@@ -183,6 +177,8 @@ class SharedStream final : public Stream {
   std::atomic<bool> lost_{false};  // the other end has closed, or its process has died
   std::atomic<bool> polled_{false};
   std::atomic<bool> streams_{false};  // the newest read was large
+  SpinWait reader_spin_;
+  SpinWait writer_spin_;
   std::mutex mutex_;
   WaitPoint changed_;
   std::optional<std::vector<Piece>> to_send_;

@@ -57,6 +57,7 @@ IoResult result_of(ssize_t bytes) {
 }  // namespace
 
 int socket_between(const sockaddr_storage& here, const sockaddr_storage& there) {
+  if (here.ss_family == AF_UNSPEC) return -1;
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failed)) {
     const int fd = std::atoi(entry.path().filename().c_str());
