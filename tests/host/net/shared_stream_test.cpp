@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "host/base/random.hpp"
+#include "host/net/port.hpp"
 #include "host/net/shared_memory.hpp"
 #include "tests/host/net/raw_socket.hpp"
 #include "tests/host/net/stream_cluster.hpp"
@@ -159,6 +160,33 @@ TEST_CASE("a process that writes nonsense into the shared memory loses its link 
     INFO(reason);
     CHECK((reason.find("malformed frame") == 0 || reason.find("has damaged the shared memory") != std::string::npos));
   }
+}
+
+TEST_CASE("frames arrive while the node that has polled for them computes, and while it sleeps") {
+  const bool share = GENERATE(true, false);
+  const StreamOptions options{.share_memory = share};
+  LinkedHosts hosts(options, options);
+  hosts.a.transport.assign(hosts.a.events.ups[0].link, 1);
+  const SteadyClock clock;
+  Port port(hosts.a.transport, 0, clock);
+  const auto any = [](const Frame&) { return true; };
+  // The node polls often: the link's thread leaves the frames to it.
+  for (uint32_t tag = 0; tag < 200; ++tag) {
+    REQUIRE(hosts.b.transport.send_on(hosts.link, test_frame(5, 0, tag)).ok());
+    CHECK(port.receive(any, clock.now() + kPatience).value().tag == tag);
+  }
+  const auto arrived = [&](size_t frames) {
+    return hosts.a.events.wait([&] { return hosts.a.events.frames.size() == frames; });
+  };
+  REQUIRE(hosts.b.transport.send_on(hosts.link, service_note(1)).ok());
+  CHECK(arrived(1));  // although this thread, the node's, does not poll
+  std::thread sender([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    (void)hosts.b.transport.send_on(hosts.link, service_note(2));
+  });
+  CHECK_FALSE(port.receive(any, clock.now() + 0.3).ok());
+  sender.join();
+  CHECK(arrived(2));
 }
 
 TEST_CASE("an offer that never arrives ends the connection at the deadline of the handshake") {

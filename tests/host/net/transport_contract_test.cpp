@@ -59,9 +59,9 @@ struct StreamNet : Net {
   }
   Transport& of(Address node) override { return cluster.at(node / per_process); }
   void progress() override {
-    // Waits a moment on each mailbox in turn; a frame ends the wait.
+    // Waits a moment on each mailbox in turn, as its node would; a frame ends the wait.
     const size_t box = turn++ % nodes;
-    boxes[box]->pop_all(received[box], 0.0005);
+    of(static_cast<Address>(box)).pop_all(*boxes[box], spins[box], received[box], 0.0005);
   }
   bool travel() override {
     const SteadyClock clock;
@@ -83,6 +83,7 @@ struct StreamNet : Net {
   }
 
   size_t turn = 0;
+  std::vector<SpinWait> spins = std::vector<SpinWait>(nodes);
   StreamCluster cluster;
 };
 
