@@ -5,9 +5,9 @@
 // throws. Steps are in elements; pointers need only the alignment of their element. Aliasing: an output may be exactly
 // one of the inputs (same pointer, same step) and must otherwise not overlap any input.
 //
-// Determinism. Everything but step_product is written without fused multiply-add and with a fixed order of summation,
-// so its results are the same bits on every instruction set, at every alignment and step. A result of step_product
-// depends on whether the instruction set has a fused multiply-add. pow of float64 is the C library's.
+// Determinism. Everything but step_product fixes each rounding and the order of summation, so its results are the same
+// bits on every instruction set, at every alignment and step. A result of step_product depends on whether the
+// instruction set has a fused multiply-add.
 //
 // This header is compiled for every instruction set, so each inline function in it and in its includes is always
 // inlined.

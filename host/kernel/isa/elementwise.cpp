@@ -49,9 +49,6 @@ inline void zip(int64_t n, const Pair<T, Out>& p, F f) noexcept {
   }
 }
 
-inline float power(float x, float y) noexcept { return power_of(x, y); }
-inline double power(double x, double y) noexcept { return __builtin_pow(x, y); }
-
 template <typename T>
 void unary_of(Unary op, int64_t n, T* out, int64_t out_step, const T* a, int64_t a_step) noexcept {
   auto run = [&](auto f) { map(n, out, out_step, a, a_step, f); };
@@ -85,7 +82,7 @@ void binary_of(Binary op, int64_t n, const Pair<T>& p) noexcept {
     case Binary::div: return run([](T x, T y) { return x / y; });
     case Binary::max: return run([](T x, T y) { return (x > y) | (x != x) ? x : y; });
     case Binary::min: return run([](T x, T y) { return (x < y) | (x != x) ? x : y; });
-    case Binary::pow: return run([](T x, T y) { return power(x, y); });
+    case Binary::pow: return run([](T x, T y) __attribute__((always_inline)) { return power_of(x, y); });
     case Binary::eq: return test([](T x, T y) { return static_cast<uint8_t>(x == y); });
     case Binary::ne: return test([](T x, T y) { return static_cast<uint8_t>(x != y); });
     case Binary::lt: return test([](T x, T y) { return static_cast<uint8_t>(x < y); });

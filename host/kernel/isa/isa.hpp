@@ -15,6 +15,8 @@
 #else
 #define AH_INDEPENDENT _Pragma("GCC ivdep")
 #endif
+// The compiler vectorises no loop with a call, and does not inline large functions by itself.
+#define AH_INLINE [[gnu::always_inline]] inline
 #define AH_STRINGIFY_(x) #x
 #define AH_STRINGIFY(x) AH_STRINGIFY_(x)
 

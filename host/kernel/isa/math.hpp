@@ -1,8 +1,8 @@
 #pragma once
-// exp, log, tanh, sigmoid and pow of float32 as branch-free code that the compiler vectorises, with the same bits in
-// every lane, tail and instruction set. Within 3 units in the last place of the exact value
-// (tests/host/kernel/math_test.cpp); infinities, NaN and, for exp and log, subnormal numbers are exact too.
-// Coefficients are from the Taylor series.
+// exp, log, tanh, sigmoid and pow as branch-free code that the compiler vectorises, with the same bits in every lane,
+// tail and instruction set. Within 3 units in the last place of the exact value (tests/host/kernel/math_test.cpp);
+// infinities, NaN and, for exp, log and pow of float64, subnormal numbers are exact too. Coefficients are from the
+// Taylor series.
 
 #include "host/kernel/isa/isa.hpp"
 
@@ -21,8 +21,8 @@ struct FloatBits<float> {
   static constexpr float kLn2High = 0x1.62e4p-1F;  // 15 bits: n * kLn2High is exact
   static constexpr float kLn2Low = 0x1.7f7d1cp-20F;
   static constexpr float kExpLow = -104, kExpHigh = 89;  // exp is 0 below, infinite above
-  static constexpr float kSmallest = 0x1p-126F, kScale = 0x1p23F;
-  static constexpr int kExpTerms = 7, kLogTerms = 4;
+  static constexpr float kSmallest = 0x1p-126F;
+  static constexpr int kExpTerms = 7, kLogTerms = 4, kPowerTerms = 6;
   static constexpr float kTanhOne = 10;
 };
 
@@ -36,70 +36,134 @@ struct FloatBits<double> {
   static constexpr double kLn2High = 0x1.62e42fee00000p-1;
   static constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
   static constexpr double kExpLow = -746, kExpHigh = 710;
-  static constexpr double kSmallest = 0x1p-1022, kScale = 0x1p52;
-  static constexpr int kExpTerms = 13, kLogTerms = 10;
+  static constexpr double kSmallest = 0x1p-1022;
+  static constexpr int kExpTerms = 13, kLogTerms = 10, kPowerTerms = 12;
   static constexpr double kTanhOne = 20;
 };
 
 template <typename T>
-inline typename FloatBits<T>::Int bits_of(T x) noexcept {
+constexpr typename FloatBits<T>::Int bits_of(T x) noexcept {
   return __builtin_bit_cast(typename FloatBits<T>::Int, x);
 }
 
 template <typename T>
-inline T of_bits(typename FloatBits<T>::Int bits) noexcept {
+constexpr T of_bits(typename FloatBits<T>::Int bits) noexcept {
   return __builtin_bit_cast(T, bits);
 }
 
-/// 1 / n!
 template <typename T>
-constexpr T inverse_factorial(int n) noexcept {
+inline constexpr auto kSign = typename FloatBits<T>::Int{1} << (sizeof(T) * 8 - 1);
+
+/// All bits if the condition holds, otherwise none. The compiler vectorises joined masks, but not joined conditions.
+template <typename T>
+inline typename FloatBits<T>::Int mask(bool condition) noexcept {
+  return typename FloatBits<T>::Int{0} - typename FloatBits<T>::Int{condition};
+}
+
+/// a * b + c. float64 rounds once, on every machine: where the CPU has no instruction for it, the C library computes
+/// the same number, slowly. float32 rounds twice, so that networks train at full speed on such CPUs.
+inline float multiply_add(float a, float b, float c) noexcept { return a * b + c; }
+inline double multiply_add(double a, double b, double c) noexcept { return __builtin_fma(a, b, c); }
+
+/// a * b + c, exactly. It must be a number of the type, as the rounding error of a product is.
+#ifdef __FMA__
+inline float residual(float a, float b, float c) noexcept { return __builtin_fmaf(a, b, c); }
+#else
+inline float residual(float a, float b, float c) noexcept {
+  return static_cast<float>(static_cast<double>(a) * static_cast<double>(b) + static_cast<double>(c));
+}
+#endif
+inline double residual(double a, double b, double c) noexcept { return multiply_add(a, b, c); }
+
+/// 1 / n!
+constexpr double inverse_factorial(int n) noexcept {
   double f = 1;
   for (int i = 2; i <= n; ++i) f *= i;
-  return static_cast<T>(1 / f);
+  return 1 / f;
+}
+
+/// The terms kFirst .. kLast of the polynomial with these coefficients, divided by x^kFirst. Halves are computed
+/// independently of each other (Estrin's scheme), so few operations wait for others.
+template <int kFirst, int kLast, typename T, typename Coefficient>
+AH_INLINE T polynomial(T x, Coefficient coefficient) noexcept {
+  constexpr int kCount = kLast - kFirst + 1;
+  if constexpr (kCount == 1) {
+    return static_cast<T>(coefficient(kFirst));
+  } else {
+    constexpr int kHalf = kCount > 8 ? 8 : kCount > 4 ? 4 : kCount > 2 ? 2 : 1;
+    const T square = x * x;
+    const T fourth = square * square;
+    const T power = kHalf == 8 ? fourth * fourth : kHalf == 4 ? fourth : kHalf == 2 ? square : x;
+    return multiply_add(polynomial<kFirst + kHalf, kLast>(x, coefficient), power,
+                        polynomial<kFirst, kFirst + kHalf - 1>(x, coefficient));
+  }
+}
+
+/// e^r - 1 for |r| of at most half of ln 2. It keeps its digits near 0.
+template <typename T>
+AH_INLINE T small_exp(T r) noexcept {
+  return multiply_add(polynomial<2, FloatBits<T>::kExpTerms>(r, inverse_factorial), r * r, r);
+}
+
+/// value * 2^n, where `shifted` is n + kRound. Two factors: a single factor may exceed the exponent range even if the
+/// result does not.
+template <typename T>
+AH_INLINE T scale(T value, T shifted) noexcept {
+  using B = FloatBits<T>;
+  using Int = typename B::Int;
+  constexpr Int kShift = B::kBias / 2;
+  const bool below = shifted < B::kRound;
+  const Int bias = below ? B::kBias + kShift : B::kBias - 1;
+  const T rest = below ? of_bits<T>((B::kBias - kShift) << B::kMantissa) : T{2};
+  return value * of_bits<T>((bits_of(shifted) - bits_of(B::kRound) + bias) << B::kMantissa) * rest;
 }
 
 template <typename T>
-inline T exp_of(T x) noexcept {
+AH_INLINE T exp_of(T x) noexcept {
   using B = FloatBits<T>;
-  x = x < B::kExpLow ? B::kExpLow : x;
-  x = x > B::kExpHigh ? B::kExpHigh : x;
-  const T shifted = x * static_cast<T>(0x1.71547652b82fep+0) + B::kRound;
+  const T shifted = multiply_add(x, static_cast<T>(0x1.71547652b82fep+0), B::kRound);
   const T n = shifted - B::kRound;
-  const T r = (x - n * B::kLn2High) - n * B::kLn2Low;
-  T p = inverse_factorial<T>(B::kExpTerms);
-#pragma GCC unroll 16
-  for (int i = B::kExpTerms - 1; i >= 2; --i) p = p * r + inverse_factorial<T>(i);
-  const T value = (p * (r * r) + r) + 1;
-  // Two factors of 2^(n/2): a single factor may exceed the exponent range even if the result does not.
-  using Int = typename B::Int;
-  const Int whole = bits_of(shifted) - bits_of(B::kRound);
-  const Int half = (whole >> 1) | (whole & (Int{1} << (sizeof(Int) * 8 - 1)));
-  const Int rest = whole - half;
-  return value * of_bits<T>((half + B::kBias) << B::kMantissa) * of_bits<T>((rest + B::kBias) << B::kMantissa);
+  const T r = multiply_add(-n, B::kLn2Low, multiply_add(-n, B::kLn2High, x));
+  const T y = scale(small_exp(r) + 1, shifted);
+  const T limited = x < B::kExpLow ? T{0} : y;
+  return x > B::kExpHigh ? static_cast<T>(__builtin_inf()) : limited;
 }
 
+/// A positive number as m * 2^n with m in [sqrt(1/2), sqrt(2)), so that log(1) is exactly 0 and no digits cancel near
+/// it.
 template <typename T>
-inline T log_of(T x) noexcept {
+struct Parts {
+  T m;
+  T n;
+};
+
+template <typename T>
+AH_INLINE Parts<T> parts_of(T x) noexcept {
   using B = FloatBits<T>;
   using Int = typename B::Int;
-  const bool tiny = x < B::kSmallest;
-  const T scaled = tiny ? x * B::kScale : x;
-  // Mantissa in [sqrt(1/2), sqrt(2)), so that log(1) is exactly 0 and no digits cancel near it.
-  constexpr Int kRootHalf = sizeof(T) == 4 ? Int{0x3f3504f3} : static_cast<Int>(0x3fe6a09e667f3bcd);
+  // A subnormal number times 2^kMantissa. A mask, since the compiler would compute both cases of a selection.
+  const Int tiny = mask<T>(x < B::kSmallest);
+  const T scaled = x * of_bits<T>(bits_of(T{1}) + (tiny & Int{B::kMantissa} << B::kMantissa));
+  constexpr Int kRootHalf = bits_of(static_cast<T>(0x1.6a09e667f3bcdp-1));
   const Int offset = bits_of(scaled) - kRootHalf;
   const auto exponent = static_cast<typename B::Signed>(offset) >> B::kMantissa;
-  const T m = of_bits<T>((offset & ((Int{1} << B::kMantissa) - 1)) + kRootHalf);
   // exponent + kRound's integer bits, read as a floating-point number: avoids a 64-bit conversion instruction
-  const T n = of_bits<T>(static_cast<Int>(exponent) + bits_of(B::kRound)) - B::kRound - (tiny ? T{B::kMantissa} : T{0});
+  const T n = of_bits<T>(static_cast<Int>(exponent) + bits_of(B::kRound)) - B::kRound;
+  return {of_bits<T>((offset & ((Int{1} << B::kMantissa) - 1)) + kRootHalf),
+          n - of_bits<T>(tiny & bits_of(T{B::kMantissa}))};
+}
+
+template <typename T>
+AH_INLINE T log_of(T x) noexcept {
+  using B = FloatBits<T>;
+  const auto [m, n] = parts_of(x);
   const T f = m - 1;
   const T s = f / (m + 1);
   const T z = s * s;
-  T p = T{2} / static_cast<T>(2 * B::kLogTerms + 1);
-#pragma GCC unroll 16
-  for (int i = B::kLogTerms - 1; i >= 1; --i) p = p * z + T{2} / static_cast<T>(2 * i + 1);
+  const T p = polynomial<1, B::kLogTerms>(z, [](int i) { return 2.0 / (2 * i + 1); });
   const T half_square = f * f * static_cast<T>(0.5);
-  const T y = n * B::kLn2High + (f - (half_square - (s * (half_square + p * z) + n * B::kLn2Low)));
+  const T low = multiply_add(s, multiply_add(p, z, half_square), n * B::kLn2Low);
+  const T y = multiply_add(n, B::kLn2High, f - (half_square - low));
   constexpr T kInf = static_cast<T>(__builtin_inf());
   T result = x == kInf ? x : y;
   result = x == 0 ? -kInf : result;
@@ -108,13 +172,12 @@ inline T log_of(T x) noexcept {
 
 template <typename T>
 inline T absolute(T x) noexcept {
-  return of_bits<T>(bits_of(x) & ~(typename FloatBits<T>::Int{1} << (sizeof(T) * 8 - 1)));
+  return of_bits<T>(bits_of(x) & ~kSign<T>);
 }
 
 template <typename T>
 inline T with_sign_of(T magnitude, T sign) noexcept {
-  constexpr auto kSign = typename FloatBits<T>::Int{1} << (sizeof(T) * 8 - 1);
-  return of_bits<T>(bits_of(magnitude) | (bits_of(sign) & kSign));
+  return of_bits<T>(bits_of(magnitude) | (bits_of(sign) & kSign<T>));
 }
 
 template <typename T>
@@ -124,73 +187,71 @@ inline T tanh_of(T x) noexcept {
   T a = absolute(x);
   a = a > B::kTanhOne ? B::kTanhOne : a;
   const T twice = a + a;
-  const T shifted = twice * static_cast<T>(0x1.71547652b82fep+0) + B::kRound;
+  const T shifted = multiply_add(twice, static_cast<T>(0x1.71547652b82fep+0), B::kRound);
   const T n = shifted - B::kRound;
-  const T r = (twice - n * B::kLn2High) - n * B::kLn2Low;
-  T p = inverse_factorial<T>(B::kExpTerms);
-#pragma GCC unroll 16
-  for (int i = B::kExpTerms - 1; i >= 2; --i) p = p * r + inverse_factorial<T>(i);
-  const T part = p * (r * r) + r;
-  const T scale = of_bits<T>((bits_of(shifted) - bits_of(B::kRound) + B::kBias) << B::kMantissa);
-  const T e = scale * part + (scale - 1);
+  const T r = multiply_add(-n, B::kLn2Low, multiply_add(-n, B::kLn2High, twice));
+  const T power = of_bits<T>((bits_of(shifted) - bits_of(B::kRound) + B::kBias) << B::kMantissa);
+  const T e = multiply_add(power, small_exp(r), power - 1);
   return with_sign_of(e / (e + 2), x);
 }
 
-/// The binary logarithm of a float32 of at least 0, with a relative error below 2^-39.
-inline double binary_log(double x) noexcept {
-  using B = FloatBits<double>;
-  constexpr uint64_t kRootHalf = 0x3fe6a09e667f3bcd;
-  const uint64_t offset = bits_of(x) - kRootHalf;
-  const double m = of_bits<double>((offset & ((uint64_t{1} << B::kMantissa) - 1)) + kRootHalf);
-  const auto exponent = static_cast<int64_t>(offset) >> B::kMantissa;
-  const double n = of_bits<double>(static_cast<uint64_t>(exponent) + bits_of(B::kRound)) - B::kRound;
-  const double s = (m - 1) / (m + 1);
-  const double z = s * s;
-  constexpr double kTwice = 0x1.71547652b82fep+1;  // 2 / ln 2
-  double p = kTwice / 13;
-#pragma GCC unroll 8
-  for (int i = 5; i >= 0; --i) p = p * z + kTwice / (2 * i + 1);
-  const double y = n + s * p;
-  const double below = x == 0 ? -__builtin_inf() : y;
-  return x < __builtin_inf() ? below : x;
-}
-
-/// 2^x with a relative error below 2^-31; for x outside of -200 .. 200 the value of the nearer limit.
-inline double binary_power(double x) noexcept {
-  using B = FloatBits<double>;
-  x = x < -200 ? -200 : x;
-  x = x > 200 ? 200 : x;
-  const double shifted = x + B::kRound;
-  const double r = (x - (shifted - B::kRound)) * 0x1.62e42fefa39efp-1;  // ln 2
-  double p = inverse_factorial<double>(8);
-#pragma GCC unroll 8
-  for (int i = 7; i >= 0; --i) p = p * r + inverse_factorial<double>(i);
-  return p * of_bits<double>((bits_of(shifted) - bits_of(B::kRound) + B::kBias) << B::kMantissa);
-}
-
-/// pow of float32, computed in float64. Written as a chain of selections, since the compiler does not vectorise joined
-/// conditions.
-inline float power_of(float x, float y) noexcept {
-  constexpr double kMost = __FLT_MAX__;
-  constexpr double kRound = FloatBits<double>::kRound;
-  const double base = absolute(static_cast<double>(x));
-  const double exponent = y;
-  const double size = absolute(exponent);
-  const double half = exponent * 0.5;
-  const double magnitude = binary_power(exponent * binary_log(base));
-  // Distance from the nearest integer, and from the nearest even number; large exponents are even.
-  const double from_whole = size < 0x1p24 ? (exponent + kRound) - kRound - exponent : 0.0;
-  const double from_even = size < 0x1p24 ? (half + kRound) - kRound - half : 0.0;
-  const double if_odd = with_sign_of(1.0, static_cast<double>(x));
-  const double if_negative = base <= kMost ? __builtin_nan("") : 1.0;
-  const double if_broken = x < 0 ? if_negative : 1.0;
-  double sign = from_even == 0 ? 1.0 : if_odd;
-  sign = from_whole == 0 ? sign : if_broken;
-  double value = magnitude * sign;
-  value = exponent == 0 ? 1.0 : value;
-  value = x == 1 ? 1.0 : value;
-  const double if_infinite = size > kMost ? 1.0 : value;
-  return static_cast<float>(base == 1 ? if_infinite : value);
+/// x^y = 2^(y * log2 |x|), with the cases of the C library. The logarithm and its product with y are sums of two
+/// numbers,
+/// `_low` being the smaller one: y * log2 |x| may be 1,000, and all bits of a number behind its point count.
+template <typename T>
+AH_INLINE T power_of(T x, T y) noexcept {
+  using B = FloatBits<T>;
+  constexpr T kInf = static_cast<T>(__builtin_inf());
+  const T base = absolute(x);
+  const auto [m, n] = parts_of(base);
+  // s = (m - 1) / (m + 1), z = s^2
+  const T f = m - 1;
+  const T d = m + 1;
+  const T d_low = m - (d - 1);
+  const T inverse = 1 / d;
+  const T s = f * inverse;
+  const T s_low = (residual(-s, d, f) - s * d_low) * inverse;
+  const T z = s * s;
+  const T z_low = residual(s, s, -z) + 2 * s * s_low;
+  // atanh(s) = s + s * t, t = z/3 + z^2/5 + z^3/7 + ...
+  constexpr T kThird = static_cast<T>(1.0 / 3);
+  constexpr T kThirdLow = static_cast<T>(1.0L / 3 - kThird);
+  const T p = polynomial<2, B::kPowerTerms>(z, [](int i) { return 1.0 / (2 * i + 1); });
+  const T t = z * kThird;
+  const T t_low = residual(z, kThird, -t) + multiply_add(z, multiply_add(z, p, kThirdLow), z_low * kThird);
+  const T v = s * t;
+  const T v_low = residual(s, t, -v) + multiply_add(s, t_low, s_low * t);
+  const T rest = v_low + s_low + ((s - (s + v)) + v);
+  const T a = s + v + rest;
+  const T a_low = (s + v - a) + rest;
+  // log2 |x| = n + 2 / ln 2 * atanh(s)
+  constexpr T kTwice = static_cast<T>(0x2.e2a8eca5705fc2eefa1fp0L);
+  constexpr T kTwiceLow = static_cast<T>(0x2.e2a8eca5705fc2eefa1fp0L - kTwice);
+  const T l = a * kTwice;
+  const T l_low = residual(a, kTwice, -l) + multiply_add(a, kTwiceLow, a_low * kTwice);
+  const T sum = n + l;
+  T log = base == 0 ? -kInf : sum;
+  log = base < kInf ? log : base;
+  // The result is 1 if y is 0 or |x| is 1, also where the other number is infinite or NaN.
+  const T exponent = of_bits<T>(bits_of(y) & mask<T>(log != 0));
+  log = of_bits<T>(bits_of(log) & mask<T>(y != 0));
+  const T w = exponent * log;
+  const T w_low = residual(exponent, log, -w) + exponent * (((n - sum) + l) + l_low);
+  const T shifted = w + B::kRound;
+  const T r = ((w - (shifted - B::kRound)) + w_low) * static_cast<T>(0x1.62e42fefa39efp-1);  // ln 2
+  T size = scale(small_exp(r) + 1, shifted);
+  size = w > T{B::kBias + 2} ? kInf : size;
+  size = w < -T{B::kBias + B::kMantissa + 2} ? T{0} : size;
+  constexpr T kWhole = B::kRound / static_cast<T>(1.5);  // from here on every number is whole
+  // A negative x: an odd y keeps the sign, and a y that is not whole has no result, unless x is infinite or 0.
+  const T length = absolute(y);
+  const T half = length * static_cast<T>(0.5);
+  const auto whole = mask<T>(length >= kWhole) | mask<T>(length + kWhole - kWhole == length);
+  const auto even = mask<T>(half >= kWhole) | mask<T>(half + kWhole - kWhole == half);
+  const auto odd = whole & ~even;
+  const auto broken = mask<T>(x < 0) & mask<T>(x > -kInf) & ~whole;
+  constexpr auto kNan = bits_of(static_cast<T>(__builtin_nan("")));
+  return of_bits<T>(bits_of(size) | (bits_of(x) & kSign<T> & odd) | (kNan & broken));
 }
 
 template <typename T>
