@@ -92,7 +92,7 @@ class Reader {
     ProgramValue::List list;
     if (count > 0 && value.items == nullptr) fail(name + " has no items (items is null)");
     if (depth > kMostDepth) fail(name + " is nested too deeply");
-    if (error_ && (value.items == nullptr || depth > kMostDepth)) return list;
+    if (value.items == nullptr || depth > kMostDepth) return list;
     list.reserve(count);
     for (size_t i = 0; i < count; ++i) {
       const bool pairs = value.type == AH_MAP;

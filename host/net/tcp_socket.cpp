@@ -27,9 +27,9 @@ bool same(const sockaddr_storage& one, const sockaddr_storage& other) {
   return a.sin6_port == b.sin6_port && std::memcmp(&a.sin6_addr, &b.sin6_addr, sizeof a.sin6_addr) == 0;
 }
 
-class Message {
+class MessageHeader {
  public:
-  Message(const Piece* pieces, size_t count) {
+  MessageHeader(const Piece* pieces, size_t count) {
     for (size_t i = 0; i < count; ++i) vectors_[i] = {pieces[i].data, pieces[i].size};
     message_.msg_iov = vectors_.data();
     message_.msg_iovlen = count;
@@ -71,11 +71,11 @@ int socket_between(const sockaddr_storage& here, const sockaddr_storage& there) 
 }
 
 IoResult receive_from(int socket, const Piece* pieces, size_t count) {
-  return result_of(::recvmsg(socket, Message(pieces, count).get(), MSG_DONTWAIT));
+  return result_of(::recvmsg(socket, MessageHeader(pieces, count).get(), MSG_DONTWAIT));
 }
 
 IoResult send_to(int socket, const Piece* pieces, size_t count) {
-  return result_of(::sendmsg(socket, Message(pieces, count).get(), MSG_DONTWAIT | MSG_NOSIGNAL));
+  return result_of(::sendmsg(socket, MessageHeader(pieces, count).get(), MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 bool wait_for_bytes(int socket, int milliseconds) {

@@ -12,13 +12,13 @@ namespace actorhost {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr double kFlushSeconds = 0.5;
 constexpr size_t kFlushBytes = size_t{64} << 10;
 
 /// Microseconds with three decimals.
-double microseconds(double seconds) { return std::round(seconds * 1e9) / 1e3; }
+double to_microseconds(double seconds) { return std::round(seconds * 1e9) / 1e3; }
 
 }  // namespace
 
@@ -54,25 +54,25 @@ void ChromeTrace::add(ProcessId process, const std::string& host, Address node, 
   const auto [shift, first] = shifts_.try_emplace(process, now - sent);
   shift->second = process == 0 ? 0 : std::min(shift->second, now - sent);
   if (first) {
-    put(json_text(Json{{"name", "process_name"}, {"ph", "M"}, {"pid", process}, {"args", {{"name", host}}}}));
+    put(json_text(OrderedJson{{"name", "process_name"}, {"ph", "M"}, {"pid", process}, {"args", {{"name", host}}}}));
     named_.insert(kNoAddress);  // so that later entries start with a comma
   }
   if (named_.insert(node).second) {
-    put(json_text(
-        Json{{"name", "thread_name"}, {"ph", "M"}, {"pid", process}, {"tid", node}, {"args", {{"name", name}}}}));
+    put(json_text(OrderedJson{
+        {"name", "thread_name"}, {"ph", "M"}, {"pid", process}, {"tid", node}, {"args", {{"name", name}}}}));
   }
   for (const TimeSpan& span : spans) {
     if (!std::isfinite(span.begin) || !std::isfinite(span.end) || span.end < span.begin) continue;
     if (++spans_ == kMostSpans) log_.warn("record", "the trace is full: it leaves out all later spans");
     if (spans_ >= kMostSpans) return;
-    put(json_text(Json{{"name", span.name},
-                       {"cat", span.category},
-                       {"ph", "X"},
-                       {"ts", microseconds(span.begin + shift->second - begun_)},
-                       {"dur", microseconds(span.end - span.begin)},
-                       {"pid", process},
-                       {"tid", node},
-                       {"args", {{"number", span.number}}}}));
+    put(json_text(OrderedJson{{"name", span.name},
+                              {"cat", span.category},
+                              {"ph", "X"},
+                              {"ts", to_microseconds(span.begin + shift->second - begun_)},
+                              {"dur", to_microseconds(span.end - span.begin)},
+                              {"pid", process},
+                              {"tid", node},
+                              {"args", {{"number", span.number}}}}));
   }
   flush(now);
 }

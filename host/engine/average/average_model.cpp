@@ -48,7 +48,7 @@ const T* sum_of(const std::vector<Blob>& terms, size_t at, size_t count, T* room
 /// differences.
 template <typename T>
 double change_part(Blob& part, size_t at, const AverageResult& result, const Blob& copy) {
-  alignas(kBlobAlignment) T room[kStripBytes / sizeof(T)];
+  alignas(kBlobAlignment) T room[kStripBytes / sizeof(T)] = {};
   auto* x = reinterpret_cast<T*>(part.data());
   const auto divisor = static_cast<T>(result.count);
   double squares = 0;

@@ -9,7 +9,7 @@ namespace {
 
 // An update processes a chunk in blocks that fit the first-level cache. So memory is read once both for finding
 // infinite values and for applying.
-constexpr uint64_t kBlockBytes = 16 << 10;
+constexpr uint64_t kScratchBytes = 16 << 10;
 
 Error misfit(const ParamKey& key, const std::string& what) {
   return {Code::bad_argument, "key " + key.print() + ": " + what};
@@ -206,12 +206,12 @@ bool ParamStore::update(const ParamEntry& entry, const UpdateRule& rule, const U
   make_writable(chunk.value);
   for (int i = 0; i < tensor.state_parts; ++i) make_writable(chunk.state[i]);
   const size_t item = dtype_size(tensor.dtype);
-  scratch_.resize(kBlockBytes);
+  scratch_.resize(kScratchBytes);
   // The rate depends on the worker's clock, Adam's correction on the updates.
   const double lr = kernel::learning_rate(rule.spec, static_cast<int64_t>(context.clock));
   bool non_finite = false;
-  for (uint64_t at = 0; at < piece.count; at += kBlockBytes / item) {
-    const uint64_t n = std::min<uint64_t>(kBlockBytes / item, piece.count - at);
+  for (uint64_t at = 0; at < piece.count; at += kScratchBytes / item) {
+    const uint64_t n = std::min<uint64_t>(kScratchBytes / item, piece.count - at);
     const void* values = piece.data.data() + at * item;
     non_finite = non_finite || has_non_finite(tensor.dtype, n, values);
     if (context.scale != 1) {
