@@ -21,7 +21,7 @@
 namespace actorhost {
 
 inline constexpr uint16_t kFrameMagic = 0x4841;  // the bytes 'A' 'H'
-inline constexpr uint8_t kWireVersion = 7;
+inline constexpr uint8_t kWireVersion = 8;
 inline constexpr size_t kHeaderBytes = 32;
 inline constexpr size_t kBodyAlignment = 64;
 

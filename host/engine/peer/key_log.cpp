@@ -7,11 +7,19 @@ namespace actorhost {
 namespace {
 
 constexpr int kWriteTries = 4;
+constexpr size_t kChainBytes = size_t{64} << 10;  // a write of at least this payload passes along the chain
 
 }  // namespace
 
 void KeyLog::lead(const KeyGroup& group) {
   group_ = group;
+  chain_.clear();
+  for (const Peer& member : group.members) {
+    if (member.node != calls_.self().node) chain_.push_back(member);
+  }
+  // First the members of the leader's own process.
+  const auto place = [&](const Peer& peer) { return std::pair(peer.process != calls_.self().process, peer.process); };
+  std::stable_sort(chain_.begin(), chain_.end(), [&](const Peer& a, const Peer& b) { return place(a) < place(b); });
   deposed_ = false;
   last_index_ = 0;
   stuck_.reset();
@@ -29,15 +37,14 @@ double KeyLog::patience(const Pending& pending) const {
   for (const Pending& other : writes_) {
     if (other.index < pending.index) bytes += other.bytes;
   }
-  return (0.5 + static_cast<double>(bytes) / kSlowestPeer) * (1 << (pending.sent - 1));
+  const auto copies = static_cast<double>(chain_.size());
+  return (0.5 + copies * static_cast<double>(bytes) / kSlowestPeer) * (1 << (pending.sent - 1));
 }
 
 void KeyLog::append(KeyOperation&& operation, OnDone done) {
   Pending pending;
   pending.index = ++last_index_;
-  for (const Peer& member : group_.members) {
-    if (member.node != calls_.self().node) pending.missing.insert(member.node);
-  }
+  for (const Peer& member : chain_) pending.missing.insert(member.node);
   for (const ParamEntry& entry : operation.entries) pending.keys.insert(entry.key);
   pending.write = operation.write;
   if (!pending.missing.empty()) pending.entries = operation.entries;
@@ -45,6 +52,7 @@ void KeyLog::append(KeyOperation&& operation, OnDone done) {
   (void)table_.apply(std::move(operation));
   pending.dropped = table_.take_dropped();
   pending.done = std::move(done);
+  pending.chained = writes_.empty() ? pending.bytes >= kChainBytes : writes_.back().chained;
   if (pending.missing.empty()) return finish(std::move(pending));
   send(pending);
   writes_.push_back(std::move(pending));
@@ -53,15 +61,24 @@ void KeyLog::append(KeyOperation&& operation, OnDone done) {
 void KeyLog::send(Pending& pending) {
   ++pending.sent;
   pending.due = calls_.now() + patience(pending);
-  for (const Peer& member : group_.members) {
-    if (pending.missing.count(member.node) == 0) continue;
-    const Write head{{calls_.self(), member.node}, group_.term, pending.index, pending.write};
-    EntryPacker packer(peer_kind::write, courier_address(member.process), ++tag_, pack(head), true);
-    for (const ParamEntry& entry : pending.entries) packer.add(entry);
-    std::vector<Frame> frames;
-    packer.finish(frames);
-    for (Frame& frame : frames) calls_.send(std::move(frame));
+  pending.chained = pending.chained && pending.sent == 1;
+  Write head{{}, calls_.self(), {}, group_.term, pending.index, pending.write};
+  if (pending.chained) {
+    head.chain.assign(chain_.begin() + 1, chain_.end());
+    return send(std::move(head), chain_.front(), pending.entries);
   }
+  for (const Peer& member : chain_) {
+    if (pending.missing.count(member.node) > 0) send(Write(head), member, pending.entries);
+  }
+}
+
+void KeyLog::send(Write&& head, const Peer& to, const std::vector<ParamEntry>& entries) {
+  head.envelope = {calls_.self(), to.node};
+  EntryPacker packer(peer_kind::write, courier_address(to.process), ++tag_, pack(head), true);
+  for (const ParamEntry& entry : entries) packer.add(entry);
+  std::vector<Frame> frames;
+  packer.finish(frames);
+  for (Frame& frame : frames) calls_.send(std::move(frame));
 }
 
 bool KeyLog::touches(const ParamKey& key) const {
@@ -151,13 +168,17 @@ Status KeyLog::on_write(Frame&& frame) {
   Unpacker in(frame.meta.view());
   auto head = unpack_head<Write>(in);
   if (!head.ok()) return malformed(frame, head.error().message);
-  const Peer& from = head->envelope.from;
-  auto entries = messages_.add(from, frame, in, true);
+  auto entries = messages_.add(head->envelope.from, frame, in, true);
   if (!entries.ok()) return std::move(entries).error();
   if (!*entries) return {};
 
   const auto next = next_.find(head->term);
   const bool follows = next != next_.end();
+  if (follows && !head->chain.empty()) {
+    Write rest = *head;
+    rest.chain.erase(rest.chain.begin());
+    send(std::move(rest), head->chain.front(), **entries);
+  }
   if (follows && head->index > next->second) return {};  // an earlier write is missing and will be resent
   Written reply{{}, head->term, head->index, !follows};
   if (follows && head->index == next->second) {
@@ -165,7 +186,7 @@ Status KeyLog::on_write(Frame&& frame) {
     reply.refused = !apply(std::move(head->write), **std::move(entries), head->term);
     if (reply.refused) next_.erase(next);  // later writes of this term would lack this write
   }
-  calls_.reply(frame, from, peer_kind::written, reply);
+  calls_.reply(frame, head->leader, peer_kind::written, reply);
   return {};
 }
 

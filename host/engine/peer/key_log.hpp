@@ -1,6 +1,12 @@
 #pragma once
 // The replicated log of a group. The leader numbers the writes and sends them to all members, and each member applies
-// them in order. A write is complete when all members have it. Passive; PeerKeys owns it.
+// them in order. A write is complete when all members have it.
+//
+// A large write passes along a chain: the leader sends it to one member, which sends it on to the next before it
+// applies it (chain replication; van Renesse and Schneider, OSDI 2004). So no member sends a value twice, and members
+// of one process share its bytes. Each member replies to the leader. Small writes go to all members at once, which
+// saves hops. All pending writes take the same way, since a member drops a write that overtakes an earlier one. A
+// resent write goes to each missing member directly. Passive; PeerKeys owns it.
 
 #include <deque>
 #include <functional>
@@ -65,11 +71,13 @@ class KeyLog {
     std::unordered_set<ParamKey> keys;
     std::vector<KeyTable::Dropped> dropped;
     size_t bytes = 0;
+    bool chained = false;  // sent along the chain, and not resent since
     int sent = 0;
     double due = 0;
     OnDone done;
   };
   void send(Pending& pending);
+  void send(Write&& head, const Peer& to, const std::vector<ParamEntry>& entries);
   void finish(Pending&& pending);
   void finish_acknowledged();
   double patience(const Pending& pending) const;
@@ -79,6 +87,7 @@ class KeyLog {
   KeyTable& table_;
   RangeMap& ranges_;
   KeyGroup group_;
+  std::vector<Peer> chain_;  // the other members; those of one process follow each other
   bool deposed_ = false;
   uint64_t last_index_ = 0;
   std::deque<Pending> writes_;

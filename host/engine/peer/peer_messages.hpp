@@ -13,8 +13,8 @@
 //    adopt   Adopt: this is the group now          adopted   Adopted
 //    settle  Adopt: the group serves               settled   Settled
 //    renew   Renew: I still lead                   renewed   Renew
-//  a leader to its group (key_log.hpp):
-//    write   Write, entries                        written   Written
+//  a leader to its group (key_log.hpp), a large write along a chain of its members:
+//    write   Write, entries                        written   Written, to the leader
 //  replication (key_sync.hpp):
 //    sums    ArcQuery                              summed    Summed
 //    copy    CopyRequest                           copied    Copied, entries
@@ -221,10 +221,13 @@ struct KeyWrite {
 
 struct Write {
   Envelope envelope;
+  Peer leader;              // gets the reply
+  std::vector<Peer> chain;  // the receiver sends the write on to the first of them, with the others
   GroupTerm term;
   uint64_t index = 0;  // 1, 2, ... within the term
   KeyWrite write;
-  static void fields(auto& m, auto&& field) { field(m.envelope, m.term, m.index, m.write); }
+  bool is_valid() const noexcept { return chain.size() < kMostReplicas; }
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.leader, m.chain, m.term, m.index, m.write); }
 };
 
 struct Written {

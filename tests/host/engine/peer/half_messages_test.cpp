@@ -74,8 +74,8 @@ TEST_CASE("a leader drops half of a request when its sender is lost") {
 
 TEST_CASE("a follower drops half of a write when its leader is lost") {
   forgets_lost_senders([](KeysWorld& world, NodeId from, const Blob& bytes) {
-    feed_half(world, message(world, from, peer_kind::write, Write{{}, {1, from}, 1, {KeyWrite::Type::set, from, 1}},
-                             bytes, true));
+    feed_half(world, message(world, from, peer_kind::write,
+                             Write{{}, {}, {}, {1, from}, 1, {KeyWrite::Type::set, from, 1}}, bytes, true));
   });
 }
 

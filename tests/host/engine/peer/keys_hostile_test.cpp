@@ -45,7 +45,7 @@ TEST_CASE("a truncated, changed or random message about keys is rejected or harm
       from_peer(peer_kind::settled, Settled{envelope}),
       from_peer(peer_kind::renew, Renew{envelope, arc, {1, 6}}),
       from_peer(peer_kind::renewed, Renew{envelope, arc, {1, 6}}),
-      from_peer(peer_kind::write, Write{envelope, {1, 6}, 1, write}),
+      from_peer(peer_kind::write, Write{envelope, envelope.from, {}, {1, 6}, 1, write}),
       from_peer(peer_kind::written, Written{envelope, {1, 6}, 1}),
       from_peer(peer_kind::sums, ArcQuery{envelope, arc}),
       from_peer(peer_kind::summed, Summed{envelope, {1, 2}, {{"\2key", 3}}, {}}),
