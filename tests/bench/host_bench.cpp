@@ -32,9 +32,9 @@ using Clock = std::chrono::steady_clock;
 }
 
 /// A child process with pipes to its standard input and output. Closing the input ends the program.
-class Program : private actorhost::NonCopyable {
+class StartedProgram : private actorhost::NonCopyable {
  public:
-  explicit Program(std::vector<std::string> words) {
+  explicit StartedProgram(std::vector<std::string> words) {
     int in[2];
     int out[2];
     if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0) die("no pipe");
@@ -52,7 +52,7 @@ class Program : private actorhost::NonCopyable {
     in_ = in[1];
     out_ = out[0];
   }
-  ~Program() {
+  ~StartedProgram() {
     ::close(in_);
     ::waitpid(pid_, nullptr, 0);
     ::close(out_);
@@ -87,9 +87,9 @@ std::vector<std::string> command(std::vector<std::string> flags, const std::stri
 }
 
 double start_ms(int nodes) {
-  Program* program = nullptr;
+  StartedProgram* program = nullptr;
   const double took = milliseconds([&] {
-    program = new Program(command({"-n", std::to_string(nodes)}, "first_callback"));
+    program = new StartedProgram(command({"-n", std::to_string(nodes)}, "first_callback"));
     program->wait_for_output();
   });
   delete program;
@@ -97,7 +97,7 @@ double start_ms(int nodes) {
 }
 
 double luajit_ms() {
-  return milliseconds([] { Program program({"luajit", "-e", ""}); });
+  return milliseconds([] { StartedProgram program({"luajit", "-e", ""}); });
 }
 
 /// The ids of a process and of its descendants, from /proc.
@@ -139,7 +139,7 @@ double cpu_seconds(pid_t pid) {
 }
 
 double idle_kib(int nodes) {
-  Program program(command({"-n", std::to_string(nodes)}, "idle"));
+  StartedProgram program(command({"-n", std::to_string(nodes)}, "idle"));
   program.wait_for_output();
   return resident_kib(program.pid());
 }
@@ -158,7 +158,7 @@ double lua_state_kib() {
 }
 
 double idle_cpu_percent(const std::vector<std::string>& flags, double seconds) {
-  Program program(command(flags, "idle"));
+  StartedProgram program(command(flags, "idle"));
   program.wait_for_output();
   std::this_thread::sleep_for(std::chrono::seconds(1));
   const double before = cpu_seconds(program.pid());

@@ -7,8 +7,8 @@
 namespace {
 
 /// A started run: worker 0 in the coordinator's process, workers 1 and 2 in process 1, worker 3 in process 2.
-struct Run {
-  Run() : world({3, 3, 60, 0.5}) {
+struct RunWorld {
+  RunWorld() : world({3, 3, 60, 0.5}) {
     REQUIRE(world.coordinator->join_self(world.message(1, "coordinator"), 0).ok());
     a = world.join(2, "alpha:1");
     b = world.join(1, "beta:1");
@@ -29,7 +29,7 @@ struct Run {
 }  // namespace
 
 TEST_CASE("the run is over when all workers' scripts have ended, and only then") {
-  Run run;
+  RunWorld run;
   run.world.ended(0, 0, 0);
   run.world.ended(run.a, 1, 0);
   run.world.ended(run.a, 1, 0);
@@ -45,7 +45,7 @@ TEST_CASE("the run is over when all workers' scripts have ended, and only then")
 }
 
 TEST_CASE("the run is over when the workers that have not ended are lost") {
-  Run run;
+  RunWorld run;
   run.world.ended(0, 0, 0);
   run.world.ended(run.a, 1, 0);
   run.world.ended(run.a, 2, 0);
@@ -55,7 +55,7 @@ TEST_CASE("the run is over when the workers that have not ended are lost") {
 }
 
 TEST_CASE("a coordinator that all others have dropped while it did not run does not continue alone") {
-  Run run;
+  RunWorld run;
   run.world.coordinator->on_link_down(run.a, "closed by the peer", run.world.now, true);
   CHECK(run.world.ends.empty());
   run.world.coordinator->on_link_down(run.b, "connection reset", run.world.now);
@@ -65,7 +65,7 @@ TEST_CASE("a coordinator that all others have dropped while it did not run does 
 }
 
 TEST_CASE("a coordinator that has lost all others for other reasons continues alone") {
-  Run run;
+  RunWorld run;
   run.world.coordinator->on_link_down(run.a, "closed by the peer", run.world.now);
   run.world.coordinator->on_link_down(run.b, "connection reset", run.world.now);
   CHECK(run.world.ends.empty());
@@ -73,7 +73,7 @@ TEST_CASE("a coordinator that has lost all others for other reasons continues al
 }
 
 TEST_CASE("a dropped process is notified that only its own part ends") {
-  Run run;
+  RunWorld run;
   run.world.beat(0.25, 17, {2});
   const Frame* stop = run.world.link(run.b).last(cluster_kind::stop);
   REQUIRE(stop != nullptr);
@@ -85,7 +85,7 @@ TEST_CASE("a dropped process is notified that only its own part ends") {
 }
 
 TEST_CASE("an error on one node ends the run everywhere with that error") {
-  Run run;
+  RunWorld run;
   const EndMessage error{Code::script, false, "rank 3: job.lua:5: boom", worker_address(3)};
   run.world.deliver(run.b, cluster_kind::node_error, worker_address(3), 0, pack(error));
   REQUIRE(run.world.ends.size() == 1);
@@ -99,7 +99,7 @@ TEST_CASE("an error on one node ends the run everywhere with that error") {
 }
 
 TEST_CASE("an error that claims to be a success is an error") {
-  Run run;
+  RunWorld run;
   run.world.deliver(run.b, cluster_kind::node_error, worker_address(3), 0,
                     pack(EndMessage{Code::script, true, "?", 3}));
   REQUIRE(run.world.ends.size() == 1);
@@ -107,7 +107,7 @@ TEST_CASE("an error that claims to be a success is an error") {
 }
 
 TEST_CASE("frames of a dropped process, or in another's name, are ignored") {
-  Run run;
+  RunWorld run;
   const std::string error = pack(EndMessage{Code::script, false, "late", worker_address(3)});
   run.world.deliver(run.a, cluster_kind::node_error, worker_address(3), 0, error);
   run.world.deliver(77, cluster_kind::node_error, worker_address(3), 0, error);
@@ -120,7 +120,7 @@ TEST_CASE("frames of a dropped process, or in another's name, are ignored") {
 }
 
 TEST_CASE("workers that take the same actions continue") {
-  Run run;
+  RunWorld run;
   run.world.enter(0, 0, 0, kRun);
   run.world.enter(run.a, 1, 0, kRun);
   for (const NodeId worker : {0U, 1U}) {
@@ -134,7 +134,7 @@ TEST_CASE("workers that take the same actions continue") {
 }
 
 TEST_CASE("each worker that requests the value of an action gets the first value") {
-  Run run;
+  RunWorld run;
   run.world.enter(0, 0, 0, kRun);
   run.world.enter(run.a, 1, 0, kRun);
   run.world.deliver(run.a, cluster_kind::action_agree, worker_address(1), 0, {}, Blob::copy_of("first"));
@@ -146,7 +146,7 @@ TEST_CASE("each worker that requests the value of an action gets the first value
 }
 
 TEST_CASE("workers in different actions get an error with both ranks and both lines") {
-  Run run;
+  RunWorld run;
   run.world.enter(0, 0, 0, kRun);
   run.world.enter(run.a, 2, 0, kCollect);
   const ActionReply reply = run.world.last_reply_to(2);
@@ -159,7 +159,7 @@ TEST_CASE("workers in different actions get an error with both ranks and both li
 TEST_CASE("a malformed message of a member is logged, closes its link and harms no other") {
   for (const Kind kind : {cluster_kind::node_error, cluster_kind::action_enter, cluster_kind::module_find,
                           cluster_kind::whereabouts, cluster_kind::welcome, Kind{0x01ff}}) {
-    Run run;
+    RunWorld run;
     run.world.deliver(run.b, kind, worker_address(3), 0, "nonsense");
     CHECK(run.world.logged("closed the connection to beta:1: a message of kind " +
                            std::to_string(static_cast<unsigned>(kind)) + " from worker 3 is wrong: "));
@@ -172,13 +172,13 @@ TEST_CASE("a malformed message of a member is logged, closes its link and harms 
 }
 
 TEST_CASE("an impossible action gets an error") {
-  Run run;
+  RunWorld run;
   run.world.enter(0, 0, 4, kRun);
   CHECK(run.world.last_reply_to(0).code == Code::mismatch);
 }
 
 TEST_CASE("a script that ends while others are in an action is a mismatch, not a hang") {
-  Run run;
+  RunWorld run;
   run.world.enter(0, 0, 0, kRun);
   run.world.ended(run.b, 3, 0);
   REQUIRE(run.world.ends.size() == 1);
@@ -188,7 +188,7 @@ TEST_CASE("a script that ends while others are in an action is a mismatch, not a
 }
 
 TEST_CASE("an action that others enter after a script has ended is the same mismatch") {
-  Run run;
+  RunWorld run;
   run.world.ended(run.b, 3, 0);
   CHECK(run.world.ends.empty());
   run.world.enter(run.a, 1, 0, kRun);
@@ -199,7 +199,7 @@ TEST_CASE("an action that others enter after a script has ended is the same mism
 }
 
 TEST_CASE("an action that ended before a script ended without it is a mismatch too") {
-  Run run;
+  RunWorld run;
   run.world.enter(0, 0, 0, kRun);
   run.world.deliver(0, cluster_kind::action_done, worker_address(0), 0, {}, Blob::copy_of("v"));
   run.world.ended(run.b, 3, 0);
@@ -208,7 +208,7 @@ TEST_CASE("an action that ended before a script ended without it is a mismatch t
 }
 
 TEST_CASE("a script that ends after the same actions as the others is well") {
-  Run run;
+  RunWorld run;
   run.world.enter(0, 0, 0, kRun);
   for (const NodeId worker : {1U, 2U}) run.world.enter(run.a, worker, 0, kRun);
   run.world.enter(run.b, 3, 0, kRun);
@@ -220,7 +220,7 @@ TEST_CASE("a script that ends after the same actions as the others is well") {
 }
 
 TEST_CASE("a server that starts late gets finished actions and joins the current one") {
-  Run run;
+  RunWorld run;
   run.world.enter(0, 0, 0, kCollect);
   run.world.deliver(0, cluster_kind::action_done, worker_address(0), 0, {}, Blob::copy_of("v"));
   run.world.enter(0, 0, 1, kRun);
@@ -241,7 +241,7 @@ TEST_CASE("a server that starts late gets finished actions and joins the current
 
 TEST_CASE("a data service and a courier speak for their own process only") {
   for (const auto address : {data_address, courier_address}) {
-    Run run;
+    RunWorld run;
     run.world.deliver(0, cluster_kind::whereabouts, address(0), 1);
     CHECK(run.world.to_nodes.contains(address(0)));
     run.world.deliver(run.a, cluster_kind::whereabouts, address(1), 1);
@@ -252,7 +252,7 @@ TEST_CASE("a data service and a courier speak for their own process only") {
 }
 
 TEST_CASE("a failed start of servers is reported to the requesting node") {
-  Run run;
+  RunWorld run;
   run.world.servers_result = Error{Code::io, "no more threads"};
   run.world.deliver(run.a, cluster_kind::servers_start, worker_address(1), kAnyAction);
   const auto reply = required(unpack<ActionReply>(run.world.to_nodes.at(1).back().meta.view()));
@@ -262,7 +262,7 @@ TEST_CASE("a failed start of servers is reported to the requesting node") {
 }
 
 TEST_CASE("a request for servers waits until the servers of the previous action have ended") {
-  Run run;
+  RunWorld run;
   run.world.servers_result = false;
   run.world.deliver(run.a, cluster_kind::servers_start, worker_address(1), kAnyAction);
   run.world.deliver(run.b, cluster_kind::servers_start, worker_address(3), kAnyAction);
@@ -281,7 +281,7 @@ TEST_CASE("a request for servers waits until the servers of the previous action 
 }
 
 TEST_CASE("servers of an action do not start before the end of the previous action is recorded") {
-  Run run;
+  RunWorld run;
   const auto all_enter = [&](uint32_t action) {
     for (const auto& [link, worker] :
          std::vector<std::pair<LinkId, NodeId>>{{0, 0}, {run.a, 1}, {run.a, 2}, {run.b, 3}})
@@ -321,7 +321,7 @@ TEST_CASE("past the bound late hosts are refused, but live workers find every ac
 TEST_CASE("a module is compared by hash, sent to a process without a copy, refused if it differs") {
   const TempDir folder;
   folder.write("rules.lua", "return 2");
-  Run run;
+  RunWorld run;
   REQUIRE(run.world.job.open(folder.write("job.lua", "return 1")).ok());
   const auto find = [&](const std::string& name, uint64_t hash) {
     run.world.deliver(run.a, cluster_kind::module_find, worker_address(1), 9, pack(ModuleFind{name, hash}));
@@ -352,7 +352,7 @@ TEST_CASE("a module is compared by hash, sent to a process without a copy, refus
 }
 
 TEST_CASE("whereabouts name the ended workers and each worker's action") {
-  Run run;
+  RunWorld run;
   for (const NodeId worker : {1U, 2U}) run.world.enter(run.a, worker, 0, kCollect);
   run.world.enter(0, 0, 0, kCollect);
   run.world.enter(run.b, 3, 0, kCollect);
@@ -374,7 +374,7 @@ TEST_CASE("whereabouts name the ended workers and each worker's action") {
 }
 
 TEST_CASE("a request during a long wait reports the wait and is counted") {
-  Run run;
+  RunWorld run;
   const LongWait waiting{3, "barrier at job.lua:3", {0, 2}};
   for (int times = 0; times < 2; ++times) {
     run.world.deliver(run.a, cluster_kind::whereabouts, worker_address(1), 4, pack(waiting));

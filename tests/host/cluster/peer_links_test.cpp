@@ -9,7 +9,7 @@ namespace {
 
 using Done = std::vector<std::string>;
 
-struct Side : PeerLinkOutput {
+struct LinkSide : PeerLinkOutput {
   void dial(ProcessId process, const std::string& url) override {
     done.push_back("dial " + std::to_string(process) + " at " + url);
   }
@@ -33,7 +33,7 @@ MembershipPtr table(uint64_t epoch, const std::vector<ProcessInfo>& processes) {
 MembershipPtr three() { return table(1, {{0, "coordinator", "u0"}, {1, "a", "u1"}, {2, "b", "u2"}, {3, "c", "u3"}}); }
 
 /// Process 2 of four.
-struct Two final : Side {
+struct Two final : LinkSide {
   Two() { links.adopt(2, three()); }
 };
 
@@ -86,13 +86,13 @@ TEST_CASE("a process that is asked to dial does so if it is the dialler") {
 
 TEST_CASE("a process that accepts no connections always dials, and two such cannot be linked") {
   const auto some = table(1, {{0, "coordinator", "u0"}, {1, "a", ""}, {2, "b", "u2"}, {3, "c", ""}});
-  Side one;
+  LinkSide one;
   one.links.adopt(1, some);
   one.links.wanted(2);
   CHECK(one.take() == Done{"dial 2 at u2"});
   one.links.wanted(3);
   CHECK(one.take() == Done{"broken 3: neither it nor this host takes connections"});
-  Side two;
+  LinkSide two;
   two.links.adopt(2, some);
   two.links.wanted(1);
   CHECK(two.take() == Done{"ask 1"});
@@ -188,7 +188,7 @@ TEST_CASE("for all processes that accept connections and all orders of requests 
     const auto count = static_cast<ProcessId>(3 + rng.below(5));
     std::vector<ProcessInfo> infos = {{0, "coordinator", "u"}};
     for (ProcessId p = 1; p < count; ++p) infos.push_back({p, "h", rng.below(3) == 0 ? "" : std::to_string(p)});
-    std::vector<Side> sides(count);
+    std::vector<LinkSide> sides(count);
     for (ProcessId p = 1; p < count; ++p) sides[p].links.adopt(p, table(1, infos));
     std::map<std::pair<ProcessId, ProcessId>, int> made;
     std::map<std::pair<ProcessId, ProcessId>, int> impossible;
@@ -256,7 +256,7 @@ TEST_CASE("a process can be reached if this process dials and the link did not b
 }
 
 TEST_CASE("a new coordinator gets the requests and reports that the previous one may not have received") {
-  Side two;
+  LinkSide two;
   two.links.adopt(2,
                   table(1, {{0, "coordinator", "u0"}, {2, "b", "u2"}, {3, "c", "u3"}, {4, "d", "u4"}, {5, "e", "u5"}}));
   for (const ProcessId other : {3, 4, 5}) two.links.wanted(other);

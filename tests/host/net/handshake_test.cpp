@@ -3,7 +3,7 @@
 #include "host/base/random.hpp"
 #include "tests/test.hpp"
 
-using Side = Handshake::Side;
+using HandshakeSide = Handshake::Side;
 
 namespace {
 
@@ -19,8 +19,8 @@ Status give(Handshake& to, std::string bytes) {
 
 struct Pair {
   Pair(const char* dialler_token, const char* listener_token)
-      : dialler(Side::dialler, dialler_token, nonce_of(1), "10.0.0.1:4000"),
-        listener(Side::listener, listener_token, nonce_of(2), "10.0.0.2:999") {}
+      : dialler(HandshakeSide::dialler, dialler_token, nonce_of(1), "10.0.0.1:4000"),
+        listener(HandshakeSide::listener, listener_token, nonce_of(2), "10.0.0.2:999") {}
 
   /// Runs both ends to the end; stores the outcome of each.
   void run() {
@@ -92,7 +92,7 @@ TEST_CASE("a dialler can prove the reading token, which the listener recognises;
 }
 
 TEST_CASE("another program is refused at its first message") {
-  Handshake dialler(Side::dialler, "t", nonce_of(1), "10.0.0.1:80");
+  Handshake dialler(HandshakeSide::dialler, "t", nonce_of(1), "10.0.0.1:80");
   std::string reply = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html; charset=utf-8\r\n";
   reply.resize(dialler.wanted());
   const Status status = give(dialler, reply);
@@ -112,7 +112,7 @@ TEST_CASE("both ends refuse another version and name both numbers") {
 }
 
 TEST_CASE("a listener that echoes the dialler proves nothing") {
-  Handshake dialler(Side::dialler, "t", nonce_of(1), "mirror");
+  Handshake dialler(HandshakeSide::dialler, "t", nonce_of(1), "mirror");
   REQUIRE(give(dialler, dialler.output()).ok());
   CHECK_FALSE(give(dialler, dialler.output()).ok());
 }
@@ -122,8 +122,8 @@ TEST_CASE("a recorded proof is refused after a fresh nonce") {
   REQUIRE(give(first.listener, first.dialler.output()).ok());
   REQUIRE(give(first.dialler, first.listener.output()).ok());
   const std::string proof = first.dialler.output();
-  Handshake second(Side::listener, "t", nonce_of(3), "replayer");
-  Handshake same(Side::dialler, "t", nonce_of(1), "x");
+  Handshake second(HandshakeSide::listener, "t", nonce_of(3), "replayer");
+  Handshake same(HandshakeSide::dialler, "t", nonce_of(1), "x");
   REQUIRE(give(second, same.output()).ok());
   CHECK_FALSE(give(second, proof).ok());
 }
