@@ -15,13 +15,15 @@ constexpr size_t kStripBytes = size_t{16} << 10;  // copied and checked while in
 
 size_t aligned(size_t bytes) { return (bytes + kBlobAlignment - 1) / kBlobAlignment * kBlobAlignment; }
 
-/// Returns the sum of the squares of the differences.
+/// Sets x to the mean plus its progress since the copy. The progress is small, also where a late joiner's x is far from
+/// the mean, so it loses no digits. Returns the sum of the squares of the differences between mean and copy.
 template <typename T>
 double move_by(T* x, const T* sum, const T* copy, size_t count, T divisor) {
   double squares = 0;
   for (size_t i = 0; i < count; ++i) {
-    const T difference = sum[i] / divisor - copy[i];
-    x[i] += difference;
+    const T mean = sum[i] / divisor;
+    const T difference = mean - copy[i];
+    x[i] = mean + (x[i] - copy[i]);
     squares += static_cast<double>(difference) * static_cast<double>(difference);
   }
   return squares;
@@ -71,7 +73,7 @@ size_t first_not_finite(const std::byte* bytes, size_t count) {
   return static_cast<size_t>(std::find_if(values, values + count, [](T v) { return !std::isfinite(v); }) - values);
 }
 
-/// Copies a part. Returns the first element that is not finite.
+/// Copies a part. Returns the first infinite element or NaN.
 std::optional<size_t> copy_part(const Blob& from, Dtype dtype, std::byte* copy) {
   const size_t size = dtype_size(dtype);
   for (size_t at = 0; at < from.size(); at += kStripBytes) {

@@ -63,6 +63,15 @@ TEST_CASE("a change keeps the steps made since the copy and waits for the end of
   CHECK(model.at(1) == 4);
 }
 
+TEST_CASE("a model far from the mean takes the mean and its own steps without a rounding error") {
+  Model model({1e17, 1e17});
+  model.replica.request_copy();
+  model.at(1) += 16;
+  model.replica.apply(Model::sum_of({5, 5}, 2), false, 0);
+  CHECK(model.at(0) == 2.5);
+  CHECK(model.at(1) == 18.5);
+}
+
 TEST_CASE("a worker with long steps copies its model before the step, and serves one round from it") {
   Model model({1}, 0.5);
   REQUIRE(model.replica.lock().ok());
