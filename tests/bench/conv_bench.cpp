@@ -33,13 +33,13 @@ struct Array {
   size_t size() const noexcept { return bytes.size() / sizeof(float); }
 };
 
-struct Shape {
+struct ConvShape {
   const char* name;
   Conv c;
 };
 
 // Batch 128: the CNN of MNIST, the second layer of a deeper CNN, then layers of larger networks.
-const Shape kShapes[] = {
+const ConvShape kShapes[] = {
     {"28x28x1 5x5x32", {{128, 28, 28, 1, 5, 5, 1, 1, 2, 2, 28, 28}, 32}},
     {"14x14x32 5x5x64", {{128, 14, 14, 32, 5, 5, 1, 1, 2, 2, 14, 14}, 64}},
     {"28x28x64 3x3x64", {{128, 28, 28, 64, 3, 3, 1, 1, 1, 1, 28, 28}, 64}},
@@ -149,7 +149,7 @@ int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::max(std::atoi(argv[1]), 1) : 11;
   std::printf("%s\n", kernels().isa);
   const char* part = argc > 2 ? argv[2] : "";
-  for (const Shape& shape : kShapes) {
+  for (const ConvShape& shape : kShapes) {
     if (std::strstr(shape.name, part) == nullptr) continue;
     Layer layer{shape.c};
     for (Direction direction : {Direction::forward, Direction::to_input, Direction::to_weights}) {
