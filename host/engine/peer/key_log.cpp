@@ -31,7 +31,8 @@ void KeyLog::abandon() {
   }
 }
 
-// Earlier writes use the same connections.
+// Earlier writes use the same connections, and the members' copies leave the leader, or pass along the chain, one after
+// another.
 double KeyLog::patience(const Pending& pending) const {
   size_t bytes = pending.bytes;
   for (const Pending& other : writes_) {
