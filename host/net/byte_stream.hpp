@@ -17,6 +17,7 @@
 #include "host/base/clock.hpp"
 #include "host/base/non_copyable.hpp"
 #include "host/base/result.hpp"
+#include "host/net/bell.hpp"
 
 namespace actorhost {
 
@@ -51,6 +52,13 @@ enum class PollCost : uint8_t {
   impossible,   // receive_now finds only the bytes that wait_readable has read
 };
 
+/// The reader that arriving bytes wake.
+enum class StreamReader : uint8_t {
+  thread,   // in wait_readable
+  poller,   // none: it calls receive_now again and again
+  sleeper,  // in Bell::wait_for_any
+};
+
 class Stream : public Interface {
  public:
   using Sent = std::function<void(IoResult)>;
@@ -69,9 +77,11 @@ class Stream : public Interface {
 
   /// For threads that poll the stream.
   virtual PollCost poll_cost() const noexcept { return PollCost::impossible; }
-  /// While a stream is polled, a few arriving bytes do not end `wait_readable`. The end of the polling does if bytes
-  /// have arrived.
-  virtual void set_polled(bool /*polled*/) {}
+  /// Unless `reader` is StreamReader::thread, a few arriving bytes do not end `wait_readable`. Bytes that have arrived
+  /// before wake the new reader.
+  virtual void set_reader(StreamReader /*reader*/) {}
+  /// The bell that rings for StreamReader::sleeper when bytes arrive; nullptr: the stream has no such reader.
+  virtual Bell* bell() noexcept { return nullptr; }
   /// Whether both ends have the same address, so run on one machine.
   virtual bool on_one_machine() const { return false; }
 

@@ -118,9 +118,14 @@ bool Link::poll(const Take& take) {
   return true;
 }
 
+void Link::set_reader(StreamReader reader) {
+  std::lock_guard lock(mutex_);
+  stream_->set_reader(polls_paused_.load(std::memory_order_relaxed) ? StreamReader::thread : reader);
+}
+
 void Link::pause_polls(Address dst) {
   polls_paused_.store(true, std::memory_order_relaxed);
-  stream_->set_polled(false);
+  set_reader(StreamReader::thread);
   directory_.when_room(dst, [weak = weak_from_this()] {
     if (const auto link = weak.lock()) link->polls_paused_.store(false, std::memory_order_relaxed);
   });

@@ -61,8 +61,10 @@ class Link : public std::enable_shared_from_this<Link>, private NonCopyable {
   /// Called inside `take`: `poll` reads nothing more until `dst` may have room.
   void pause_polls(Address dst);
   PollCost poll_cost() const noexcept { return stream_->poll_cost(); }
-  /// While a link is polled, a few arriving bytes do not wake the thread in `read`.
-  void set_polled(bool polled) { stream_->set_polled(polled); }
+  /// StreamReader::thread is the thread in `read`; it reads alone while the polls are paused.
+  void set_reader(StreamReader reader);
+  /// As Stream::bell.
+  Bell* bell() noexcept { return stream_->bell(); }
   /// Called inside `take`: blocks until `dst` may have room. False when the link is closed.
   bool wait_for_room(Address dst);
 

@@ -1,9 +1,12 @@
 #pragma once
 // Lets a node that waits read the links of its process itself, on its own thread: a frame then reaches the node without
-// a wake-up. While a node polls, arriving frames do not wake the links' own threads. When it stops, they take over:
-// at once if a node sleeps, and otherwise after kGap without a poll, because nodes that poll often soon poll again.
-// Thread-safe; `until` and Sleep belong to the waiting node's thread.
+// a wake-up. While a node polls, arriving frames do not wake the links' own threads. While it sleeps, frames in shared
+// memory wake the node itself. The links' threads read in three cases: frames of other links while a node sleeps; all
+// frames while several nodes of the process sleep; all frames after a few milliseconds without a poll.
+// Thread-safe; `until`, `sleep` and Sleep belong to the waiting node's thread.
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +18,7 @@
 #include "host/base/spin_wait.hpp"
 #include "host/base/tasks.hpp"
 #include "host/net/link.hpp"
+#include "host/net/mailbox.hpp"
 
 namespace actorhost {
 
@@ -45,7 +49,14 @@ class LinkPolls : private NonCopyable {
     return held;
   }
 
-  /// Exists while a node sleeps.
+  /// Sleeps up to `seconds` until `inbox` is ready or a link has bytes; reads bytes that have arrived before. May end
+  /// early. False at once if the links' threads have to wake the node: another node of the process sleeps so, or the
+  /// system cannot. Owner of `inbox` only.
+  bool sleep(Mailbox& inbox, double seconds);
+  /// Whether a node could be in `sleep` now.
+  bool has_bells() const noexcept { return bells_.load(std::memory_order_relaxed) != 0; }
+
+  /// Exists while a node sleeps that the links' threads wake.
   class Sleep : private NonCopyable {
    public:
     explicit Sleep(LinkPolls& polls) : polls_(polls) { polls_.count_sleepers(1); }
@@ -63,10 +74,10 @@ class LinkPolls : private NonCopyable {
 
   std::shared_ptr<const Links> start();
   void end(bool ready);
-  void poll(Link& link) const;
+  bool poll(Link& link) const;
   void count_sleepers(int change);
   void set_links();
-  void set_polled();
+  void set_reader();
   bool start_watch();
   void watch();
 
@@ -77,12 +88,15 @@ class LinkPolls : private NonCopyable {
   Task watch_;
   Links all_;
   std::shared_ptr<const Links> polled_links_ = std::make_shared<const Links>();
-  bool polled_ = false;  // arriving frames do not wake the threads of these links
-  int pollers_ = 0;      // nodes that poll
-  int sleepers_ = 0;     // nodes that sleep
-  bool often_ = false;   // the nodes poll often
-  uint64_t polls_ = 0;   // ended polls
-  double last_ = 0;      // when a poll last ended with a ready node
+  std::atomic<size_t> bells_{0};                // of these links
+  StreamReader reader_ = StreamReader::thread;  // of these links
+  Bell links_changed_;                          // rings for the node in `sleep`
+  int pollers_ = 0;                             // nodes that poll
+  bool sleeper_ = false;                        // a node is in `sleep`
+  int sleepers_ = 0;                            // other nodes that sleep
+  bool often_ = false;                          // the nodes poll often
+  uint64_t polls_ = 0;                          // ended polls
+  double last_ = 0;                             // when a poll last ended with a ready node
   bool closed_ = false;
 };
 

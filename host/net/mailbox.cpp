@@ -33,7 +33,7 @@ Mailbox::Put Mailbox::push_run(std::span<Frame> run, Bound bound, size_t& taken)
   const bool closed = closed_;
   const bool notify = taken != 0 && std::exchange(reader_waits_, false);
   lock.unlock();
-  if (notify) readable_.notify_one();
+  if (notify) wake_reader();
   if (closed) return Put::closed;
   return taken == run.size() ? Put::ok : Put::full;
 }
@@ -63,7 +63,7 @@ void Mailbox::append(Frame&& frame, size_t cost, std::unique_lock<std::mutex>& l
   ready_.store(true, std::memory_order_release);
   const bool notify = std::exchange(reader_waits_, false);
   lock.unlock();
-  if (notify) readable_.notify_one();
+  if (notify) wake_reader();
 }
 
 bool Mailbox::pop_all(std::vector<Frame>& out, double seconds) {
@@ -82,6 +82,25 @@ bool Mailbox::pop_all(std::vector<Frame>& out, double seconds) {
   if (queue_.empty()) return false;
   take_all(out, lock);
   return true;
+}
+
+void Mailbox::wake_reader() {
+  readable_.notify_one();
+  bell_.ring_if_armed();
+}
+
+bool Mailbox::arm_bell() {
+  std::lock_guard lock(mutex_);
+  if (!queue_.empty() || woken_ || closed_) return false;
+  bell_.arm(Bell::kAny);
+  reader_waits_ = true;
+  return true;
+}
+
+void Mailbox::disarm_bell() {
+  std::lock_guard lock(mutex_);
+  bell_.disarm(Bell::kAny);
+  reader_waits_ = false;
 }
 
 void Mailbox::take_all(std::vector<Frame>& out, std::unique_lock<std::mutex>& lock) {
@@ -108,7 +127,7 @@ void Mailbox::wake() {
     woken_ = true;
     ready_.store(true, std::memory_order_release);
   }
-  readable_.notify_one();
+  wake_reader();
 }
 
 void Mailbox::close() {
@@ -119,7 +138,7 @@ void Mailbox::close() {
     ready_.store(true, std::memory_order_release);
     callbacks.swap(room_callbacks_);
   }
-  readable_.notify_all();
+  wake_reader();
   writable_.notify_all();
   for (const auto& callback : callbacks) callback();
 }

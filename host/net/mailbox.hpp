@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "host/base/tasks.hpp"
+#include "host/net/bell.hpp"
 #include "host/net/receive_buffers.hpp"
 #include "host/wire/frame.hpp"
 
@@ -44,6 +45,12 @@ class Mailbox {
   /// Whether pop_all would return at once. Thread-safe; takes no lock.
   bool ready() const noexcept { return ready_.load(std::memory_order_acquire); }
 
+  /// For a reader that also waits for other events. Between `arm_bell` and `disarm_bell` the bell rings when the
+  /// mailbox becomes ready. `arm_bell` returns false if the mailbox is ready. Reader's thread only.
+  const Bell& bell() const noexcept { return bell_; }
+  bool arm_bell();
+  void disarm_bell();
+
   /// Ends the reader's current or next wait without a frame. Thread-safe.
   void wake();
   /// Refuses further frames; queued frames can still be read; all waits end. Thread-safe.
@@ -68,11 +75,13 @@ class Mailbox {
   /// Queues the frame, unlocks, and wakes the reader if it waits.
   void append(Frame&& frame, size_t cost, std::unique_lock<std::mutex>& lock);
   void take_all(std::vector<Frame>& out, std::unique_lock<std::mutex>& lock);
+  void wake_reader();
 
   const size_t max_frames_;
   const size_t max_bytes_;
   mutable std::mutex mutex_;
   WaitPoint readable_;
+  Bell bell_;
   WaitPoint writable_;
   std::vector<Frame> queue_;
   size_t bytes_ = 0;

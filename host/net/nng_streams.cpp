@@ -119,7 +119,7 @@ class NngStream final : public Stream {
   IoResult receive_now(const Piece* pieces, size_t count) override;
   bool wait_readable(double seconds) override;
   PollCost poll_cost() const noexcept override { return socket_ < 0 ? PollCost::impossible : PollCost::system_call; }
-  void set_polled(bool polled) override;
+  void set_reader(StreamReader reader) override;
   bool on_one_machine() const override;
   double quiet_seconds() const noexcept override { return socket_ < 0 ? 20e-6 : 3e-6; }
   IoResult send_now(const Piece* pieces, size_t count) override;
@@ -291,7 +291,9 @@ bool NngStream::fill_buffer(double seconds) {
   return true;
 }
 
-void NngStream::set_polled(bool polled) { wake_for(socket_, polled ? kWakingBytes : 1); }
+void NngStream::set_reader(StreamReader reader) {
+  wake_for(socket_, reader == StreamReader::poller ? kWakingBytes : 1);
+}
 
 bool NngStream::start_sync_send(const Piece* pieces, size_t count, double seconds) {
   std::lock_guard lock(sending_);

@@ -2,48 +2,20 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <cmath>
 #include <cstring>
-#include <ctime>
 #include <span>
-
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace actorhost {
 
 namespace {
 
-static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) && std::atomic<uint64_t>::is_always_lock_free);
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 // The other end sees a long write or read in parts of this size, and works on a part meanwhile.
 constexpr size_t kPart = size_t{32} << 10;
 constexpr IoResult kDamaged{IoEnd::failed, 0, "the other process has damaged the shared memory"};
 
 }  // namespace
-
-void Bell::ring_if_armed() noexcept {
-  // Orders the caller's store before this load, as set_armed orders its store before the waiter's last check.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (armed_.load(std::memory_order_relaxed) != 0 && armed_.exchange(0) != 0) ring();
-}
-
-void Bell::ring() noexcept {
-  count_.fetch_add(1, std::memory_order_release);
-  ::syscall(SYS_futex, &count_, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
-}
-
-void Bell::wait(uint32_t seen, double seconds) const noexcept {
-  timespec limit{};
-  const bool limited = seconds < 1e9;
-  if (limited) {
-    const double whole = std::floor(std::max(0.0, seconds));
-    limit = {static_cast<time_t>(whole), static_cast<long>((std::max(0.0, seconds) - whole) * 1e9)};
-  }
-  ::syscall(SYS_futex, &count_, FUTEX_WAIT, seen, limited ? &limit : nullptr, nullptr, 0);
-}
 
 RingWriter::RingWriter(RingState& state, std::byte* memory, size_t most)
     : state_(state), memory_(memory), most_(most), size_(std::min(most, kFirstRingBytes)) {

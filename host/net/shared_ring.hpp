@@ -11,31 +11,10 @@
 #include <cstdint>
 
 #include "host/base/non_copyable.hpp"
+#include "host/net/bell.hpp"
 #include "host/net/byte_stream.hpp"
 
 namespace actorhost {
-
-/// Wakes a thread of another process. A waiting thread arms the bell, so that a thread that does not wait costs its
-/// waker no system call. In shared memory.
-class Bell {
- public:
-  /// Wakes the waiting threads if the bell is armed. The caller has stored what they wait for.
-  void ring_if_armed() noexcept;
-  /// Wakes the waiting threads.
-  void ring() noexcept;
-  /// The number of rings, to be read before the last check of the awaited condition.
-  uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
-  void set_armed(bool armed) noexcept {
-    armed_.store(armed ? 1 : 0, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  }
-  /// Blocks up to `seconds` while the number of rings is `seen`. May end early.
-  void wait(uint32_t seen, double seconds) const noexcept;
-
- private:
-  std::atomic<uint32_t> count_{0};
-  std::atomic<uint32_t> armed_{0};
-};
 
 /// The shared state of a ring, in shared memory.
 struct RingState {
@@ -91,7 +70,7 @@ class RingReader : private NonCopyable {
     return state_.written.load(std::memory_order_acquire) != position_.load(std::memory_order_relaxed);
   }
   /// Rings when there are bytes.
-  Bell& bell() noexcept { return state_.has_bytes; }
+  Bell& bell() const noexcept { return state_.has_bytes; }
 
  private:
   bool load_written(uint64_t position) noexcept;

@@ -56,17 +56,20 @@ class SharedStream final : public Stream {
   bool wait_readable(double seconds) override {
     const auto ready = [this] { return in_.has_bytes() || over(); };
     if (streams_.load(std::memory_order_relaxed) && reader_spin_.until(ready, 1)) return true;
-    // A node that polls reads the bytes, and arms the bell when it stops.
     return sleep_until(
-        ready, in_.bell(), [this] { return !polled_.load(); }, seconds);
+        ready, in_.bell(), [this] { return reader_.load() == StreamReader::thread; }, seconds);
   }
 
   PollCost poll_cost() const noexcept override { return PollCost::load; }
-  void set_polled(bool polled) override {
-    polled_.store(polled);
-    in_.bell().set_armed(!polled);
-    if (!polled && in_.has_bytes()) in_.bell().ring_if_armed();
+  void set_reader(StreamReader reader) override {
+    reader_.store(reader);
+    const Bell::Waiters waiters = waiters_of(reader);
+    in_.bell().disarm(~waiters);
+    if (waiters == 0) return;
+    in_.bell().arm(waiters);
+    if (in_.has_bytes()) in_.bell().ring_if_armed();
   }
+  Bell* bell() noexcept override { return &in_.bell(); }
   // Frames that the reader is too late for anyway are gathered.
   double quiet_seconds() const noexcept override { return out_.unread() < kLateBytes ? 0 : 20e-6; }
 
@@ -133,14 +136,19 @@ class SharedStream final : public Stream {
                                                ready, out_.bell(), [] { return true; }, seconds);
   }
 
-  /// Sleeps until `ready()`, for whose change the bell rings if it is armed. False after `seconds`.
+  static Bell::Waiters waiters_of(StreamReader reader) {
+    if (reader == StreamReader::poller) return 0;
+    return reader == StreamReader::thread ? Bell::kOne : Bell::kAny;
+  }
+
+  /// Sleeps until `ready()`. The armed bell rings when this may have changed. False after `seconds`.
   template <typename Ready, typename Arms>
   static bool sleep_until(const Ready& ready, Bell& bell, const Arms& arms, double seconds) {
     const SteadyClock clock;
     const double begun = clock.now();
     for (;;) {
       const uint32_t seen = bell.count();
-      if (arms()) bell.set_armed(true);
+      if (arms()) bell.arm(Bell::kOne);
       if (ready()) return true;
       const double left = begun + seconds - clock.now();
       if (left <= 0) return false;
@@ -175,7 +183,7 @@ class SharedStream final : public Stream {
   RingWriter out_;
   std::atomic<bool> closed_{false};
   std::atomic<bool> lost_{false};  // the other end has closed, or its process has died
-  std::atomic<bool> polled_{false};
+  std::atomic<StreamReader> reader_{StreamReader::thread};
   std::atomic<bool> streams_{false};  // the newest read was large
   SpinWait reader_spin_;
   SpinWait writer_spin_;

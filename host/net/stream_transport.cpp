@@ -240,8 +240,18 @@ bool StreamTransport::take_run(Link& link, std::span<Frame> run, OnFull on_full)
 bool StreamTransport::pop_all(Mailbox& inbox, SpinWait& spin, std::vector<Frame>& out, double seconds) {
   if (seconds <= 0) return inbox.pop_all(out, seconds);
   const auto ready = [&inbox] { return inbox.ready(); };
-  if (polls_.until(ready, spin, directory_.nodes())) return inbox.pop_all(out, seconds);
-  const LinkPolls::Sleep sleep(polls_);
+  const bool has_bells = polls_.has_bells();
+  const double deadline =
+      has_bells ? clock_.now() + seconds : 0;  // no bells in a rehearsal, where the clock takes time
+  double left = seconds;
+  while (!polls_.until(ready, spin, directory_.nodes())) {
+    if (left <= 0) return false;
+    if (!has_bells || !polls_.sleep(inbox, left)) {
+      const LinkPolls::Sleep sleep(polls_);
+      return inbox.pop_all(out, left);
+    }
+    left = deadline - clock_.now();
+  }
   return inbox.pop_all(out, seconds);
 }
 

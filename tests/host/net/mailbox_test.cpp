@@ -153,3 +153,35 @@ TEST_CASE("several writers into a small mailbox lose and duplicate no frame") {
   CHECK(ordered);
   CHECK(next == std::vector<uint32_t>(kWriters, kEach));
 }
+
+TEST_CASE("an armed bell of a mailbox rings for each event that ends a wait") {
+  Mailbox box;
+  std::vector<Frame> out;
+  const uint32_t before = box.bell().count();
+  REQUIRE(box.try_push(numbered(1)) == Put::ok);
+  CHECK_FALSE(box.arm_bell());  // it is ready
+  CHECK(box.pop_all(out, 0));
+  CHECK(box.bell().count() == before);
+
+  REQUIRE(box.arm_bell());
+  REQUIRE(box.try_push(numbered(2)) == Put::ok);
+  REQUIRE(box.try_push(numbered(3)) == Put::ok);
+  CHECK(box.bell().count() == before + 1);  // the reader needs one
+  box.disarm_bell();
+  CHECK(box.pop_all(out, 0));
+
+  REQUIRE(box.arm_bell());
+  box.wake();
+  CHECK(box.bell().count() == before + 2);
+  CHECK_FALSE(box.arm_bell());
+  CHECK_FALSE(box.pop_all(out, 1));  // the wake-up ends this wait
+  REQUIRE(box.arm_bell());
+  box.disarm_bell();
+  REQUIRE(box.push(numbered(4), 0) == Put::ok);
+  CHECK(box.bell().count() == before + 2);
+  CHECK(box.pop_all(out, 0));
+
+  REQUIRE(box.arm_bell());
+  box.close();
+  CHECK(box.bell().count() == before + 3);
+}

@@ -106,7 +106,7 @@ TEST_CASE("a writer and a reader on two threads lose no byte and no wake-up") {
       written += some;
       if (some != 0) continue;
       const uint32_t seen = ring.writer.bell().count();
-      ring.writer.bell().set_armed(true);
+      ring.writer.bell().arm(Bell::kOne);
       if (!ring.writer.has_room()) ring.writer.bell().wait(seen, kForever);
     }
   });
@@ -117,7 +117,7 @@ TEST_CASE("a writer and a reader on two threads lose no byte and no wake-up") {
     right = right && got == text_of(read, got.size());
     if (!got.empty()) continue;
     const uint32_t seen = ring.reader.bell().count();
-    ring.reader.bell().set_armed(true);
+    ring.reader.bell().arm(Bell::kOne);
     if (!ring.reader.has_bytes()) ring.reader.bell().wait(seen, kForever);
   }
   other.join();

@@ -1,6 +1,9 @@
 // Links between processes of one machine: they share memory where both can, go on over their connection otherwise, and
 // end when the other process dies or damages the memory.
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <csignal>
 #include <cstring>
 
@@ -74,6 +77,14 @@ std::string offer_of(uint32_t pid, int fd) {
 }
 
 const auto kOwnPid = static_cast<uint32_t>(::getpid());
+
+/// False after kPatience seconds.
+bool wait_until(const std::function<bool()>& condition) {
+  const SteadyClock clock;
+  const double deadline = clock.now() + kPatience;
+  while (!condition() && clock.now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return condition();
+}
 
 constexpr const char* kPortVariable = "ACTORHOST_TEST_PORT";
 
@@ -187,6 +198,95 @@ TEST_CASE("frames arrive while the node that has polled for them computes, and w
   CHECK_FALSE(port.receive(any, clock.now() + 0.3).ok());
   sender.join();
   CHECK(arrived(2));
+}
+
+TEST_CASE("a sleeping node reads its links itself") {
+  if (Bell::most_at_once() == 0) {
+    WARN("test-skipped: the system cannot wait for several bells");
+    return;
+  }
+  LinkedHosts hosts;
+  hosts.a.transport.assign(hosts.a.events.ups[0].link, 1);
+  std::vector<std::thread::id> readers;
+  hosts.a.events.on_frame = [&](LinkId, const Frame&) {
+    readers.push_back(std::this_thread::get_id());
+    return false;
+  };
+  constexpr uint32_t kFrames = 20;
+  std::thread sender([&] {
+    for (uint32_t tag = 0; tag <= kFrames; ++tag) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      (void)hosts.b.transport.send_on(hosts.link, tag < kFrames ? service_note(tag) : test_frame(5, 0, tag));
+    }
+  });
+  const SteadyClock clock;
+  Port port(hosts.a.transport, 0, clock);
+  const auto got = port.receive([](const Frame&) { return true; }, clock.now() + kPatience);
+  sender.join();
+  REQUIRE(got.ok());
+  CHECK(got->tag == kFrames);
+  CHECK(std::ranges::count(readers, std::this_thread::get_id()) > kFrames / 2);  // the link's thread may read the first
+}
+
+TEST_CASE("a node that begins to sleep while the link's thread reads is woken by the next frame") {
+  LinkedHosts hosts;
+  hosts.a.transport.assign(hosts.a.events.ups[0].link, 1);
+  std::atomic<int> entered{0};
+  std::atomic<bool> leave{false};
+  hosts.a.events.on_frame = [&](LinkId, const Frame&) {
+    if (++entered == 1) wait_until([&] { return leave.load(); });  // the link's thread is in the middle of a read
+    return true;
+  };
+  REQUIRE(hosts.b.transport.send_on(hosts.link, service_note(1)).ok());
+  REQUIRE(wait_until([&] { return entered == 1; }));
+  REQUIRE(hosts.b.transport.send_on(hosts.link, service_note(2)).ok());  // unread bytes
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the node sleeps
+    leave = true;
+    wait_until([&] { return entered == 2; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the link's thread has ended its read
+    (void)hosts.b.transport.send_on(hosts.link, test_frame(5, 0, 7));
+  });
+  const SteadyClock clock;
+  Port port(hosts.a.transport, 0, clock);
+  const double begun = clock.now();
+  CHECK(port.receive([](const Frame&) { return true; }, begun + 10).ok());
+  CHECK(clock.now() - begun < 5);  // the last look at the deadline finds the frame too
+  other.join();
+}
+
+TEST_CASE("nodes that sleep, poll and compute at random moments lose no wake-up") {
+  LinkedHosts hosts;
+  hosts.a.transport.assign(hosts.a.events.ups[0].link, 1);
+  hosts.b.transport.assign(hosts.link, 0);
+  const SteadyClock clock;
+  constexpr Address kNodes = 3;  // of each process: 0 to 2, 3 to 5
+  constexpr uint32_t kRounds = 1500;
+  std::vector<std::unique_ptr<Port>> ports;
+  for (Address node = 0; node < 2 * kNodes; ++node) {
+    StreamHost& own = node < kNodes ? hosts.a : hosts.b;
+    StreamHost& other = node < kNodes ? hosts.b : hosts.a;
+    other.transport.set_route(node, node < kNodes ? 0 : 1);
+    ports.push_back(std::make_unique<Port>(own.transport, node, clock));
+  }
+  std::array<std::atomic<uint32_t>, 2 * kNodes> rounds{};
+  const auto run = [&](Address node) {
+    Rng rng(Catch::rngSeed() + node);
+    for (uint32_t tag = 0; tag < kRounds; ++tag) {
+      const size_t bytes = rng.below(100) == 0 ? 200'000 : 0;
+      if (!ports[node]->send(test_frame(node, (node + kNodes) % (2 * kNodes), tag, 0, bytes)).ok()) return;
+      const auto got =
+          ports[node]->receive([&](const Frame& frame) { return frame.tag == tag; }, clock.now() + kPatience);
+      if (!got.ok()) return;
+      ++rounds[node];
+      if (rng.below(4) == 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(rng.below(rng.below(20) == 0 ? 6000 : 300)));
+    }
+  };
+  std::vector<std::thread> nodes;
+  for (Address node = 0; node < 2 * kNodes; ++node) nodes.emplace_back(run, node);
+  for (std::thread& node : nodes) node.join();
+  for (const auto& count : rounds) CHECK(count == kRounds);
 }
 
 TEST_CASE("an offer that never arrives ends the connection at the deadline of the handshake") {
