@@ -38,8 +38,9 @@ Frame service_note(uint32_t tag, size_t body_bytes = 0) {
 
 struct LinkedHosts {
   explicit LinkedHosts(const StreamOptions& listening = {}, const StreamOptions& dialling = {},
-                       const char* scheme = "tcp")
+                       const char* scheme = "tcp", std::function<bool(LinkId, const Frame&)> on_frame = {})
       : a(listening), b(dialling) {
+    a.events.on_frame = std::move(on_frame);
     const std::string url = std::string(scheme) == "ipc" ? fresh_ipc_url() : std::string(scheme) + "://127.0.0.1:0";
     link = b.transport.dial(a.transport.listen(url).value(), kPatience).value();
     REQUIRE(a.events.wait([this] { return !a.events.ups.empty(); }));
@@ -205,13 +206,12 @@ TEST_CASE("a sleeping node reads its links itself") {
     WARN("test-skipped: the system cannot wait for several bells");
     return;
   }
-  LinkedHosts hosts;
-  hosts.a.transport.assign(hosts.a.events.ups[0].link, 1);
   std::vector<std::thread::id> readers;
-  hosts.a.events.on_frame = [&](LinkId, const Frame&) {
+  LinkedHosts hosts({}, {}, "tcp", [&](LinkId, const Frame&) {
     readers.push_back(std::this_thread::get_id());
     return false;
-  };
+  });
+  hosts.a.transport.assign(hosts.a.events.ups[0].link, 1);
   constexpr uint32_t kFrames = 20;
   std::thread sender([&] {
     for (uint32_t tag = 0; tag <= kFrames; ++tag) {
@@ -229,14 +229,13 @@ TEST_CASE("a sleeping node reads its links itself") {
 }
 
 TEST_CASE("a node that begins to sleep while the link's thread reads is woken by the next frame") {
-  LinkedHosts hosts;
-  hosts.a.transport.assign(hosts.a.events.ups[0].link, 1);
   std::atomic<int> entered{0};
   std::atomic<bool> leave{false};
-  hosts.a.events.on_frame = [&](LinkId, const Frame&) {
+  LinkedHosts hosts({}, {}, "tcp", [&](LinkId, const Frame&) {
     if (++entered == 1) wait_until([&] { return leave.load(); });  // the link's thread is in the middle of a read
     return true;
-  };
+  });
+  hosts.a.transport.assign(hosts.a.events.ups[0].link, 1);
   REQUIRE(hosts.b.transport.send_on(hosts.link, service_note(1)).ok());
   REQUIRE(wait_until([&] { return entered == 1; }));
   REQUIRE(hosts.b.transport.send_on(hosts.link, service_note(2)).ok());  // unread bytes
