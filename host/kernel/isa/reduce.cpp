@@ -106,6 +106,26 @@ int64_t integer_sum(Dtype dtype, int64_t n, const void* a) noexcept {
 
 namespace {
 
+/// Skips groups of elements in which none is wanted.
+template <int kGroup, typename Int, typename Wanted>
+inline int64_t skip_groups(int64_t where, int64_t n, Wanted wanted) noexcept {
+  for (; where + kGroup <= n; where += kGroup) {
+    Int any = 0;
+    for (int j = 0; j < kGroup; ++j) any |= wanted(where + j) ? 1U : 0U;
+    if (any != 0) break;
+  }
+  return where;
+}
+
+/// The first index from `where` on with a wanted element; there is such an element.
+template <typename Int, typename Wanted>
+inline int64_t find(int64_t where, int64_t n, Wanted wanted) noexcept {
+  where = skip_groups<64, Int>(where, n, wanted);
+  where = skip_groups<8, Int>(where, n, wanted);
+  while (!wanted(where)) ++where;
+  return where;
+}
+
 // Finds the first block that contains the best element by reducing each block, then searches this block.
 template <typename Op, typename T, typename At>
 inline int64_t arg_best(int64_t n, At at) noexcept {
@@ -119,8 +139,9 @@ inline int64_t arg_best(int64_t n, At at) noexcept {
       where = from;
     }
   }
-  while (best == best ? at(where) != best : at(where) == at(where)) ++where;
-  return where;
+  using Int = typename FloatBits<T>::Int;
+  if (best != best) return find<Int>(where, n, [=](int64_t i) { return at(i) != at(i); });
+  return find<Int>(where, n, [=](int64_t i) { return at(i) == best; });
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 #pragma once
 // Reductions with a fixed order (kernels.hpp), for sums, softmax and products with a vector.
 
+#include <type_traits>
+
 #include "host/kernel/isa/isa.hpp"
+#include "host/kernel/isa/math.hpp"
 
 namespace actorhost::kernel::AH_ISA {
 
@@ -28,23 +31,71 @@ struct AddSquares : Add {
   }
 };
 
-struct Larger : Add {
-  static constexpr int kLanes = 64;  // a selection has a longer latency than an addition, so more must be in flight
+/// The largest or smallest element; NaN if there is one. `better` is one instruction, but loses a NaN in its second
+/// argument.
+struct Best : Add {
+  static constexpr int kLanes = 64;
+};
+
+struct Larger : Best {
   static constexpr double kStart = -kInfinity;
+  template <typename T>
+  static T better(T x, T y) noexcept {
+    return x > y ? x : y;
+  }
   template <typename T>
   static T join(T x, T y) noexcept {
     return (x > y) | (x != x) ? x : y;
   }
 };
 
-struct Smaller : Add {
-  static constexpr int kLanes = 64;
+struct Smaller : Best {
   static constexpr double kStart = kInfinity;
+  template <typename T>
+  static T better(T x, T y) noexcept {
+    return x < y ? x : y;
+  }
   template <typename T>
   static T join(T x, T y) noexcept {
     return (x < y) | (x != x) ? x : y;
   }
 };
+
+/// Joins whole groups of Op::kLanes elements to the running values; returns the number of elements.
+template <typename Op, typename T, typename At>
+inline int64_t join_groups(int64_t n, T* lanes, At at) noexcept {
+  int64_t i = 0;
+  for (; i + Op::kLanes <= n; i += Op::kLanes) {
+    for (int j = 0; j < Op::kLanes; ++j) lanes[j] = Op::join(lanes[j], Op::in(at(i + j)));
+  }
+  return i;
+}
+
+/// As join_groups, in half of the time: looks for a NaN in two elements at once. The last group overlaps the group
+/// before, so all elements of a block with a whole group are joined.
+template <typename Op, typename T, typename At>
+requires std::is_base_of_v<Best, Op>
+inline int64_t join_groups(int64_t n, T* lanes, At at) noexcept {
+  constexpr int kHalf = Op::kLanes / 2;
+  using Int = typename FloatBits<T>::Int;
+  if (n < Op::kLanes) return 0;
+  Int any_nan[kHalf] = {};
+  const auto join = [&](int64_t i) __attribute__((always_inline)) {
+    for (int j = 0; j < kHalf; ++j) {
+      const T x = at(i + j);
+      const T y = at(i + kHalf + j);
+      lanes[j] = Op::better(x, lanes[j]);
+      lanes[kHalf + j] = Op::better(y, lanes[kHalf + j]);
+      any_nan[j] |= __builtin_isunordered(x, y) ? Int{1} : Int{0};
+    }
+  };
+  for (int64_t i = 0; i + Op::kLanes <= n; i += Op::kLanes) join(i);
+  if (n % Op::kLanes != 0) join(n - Op::kLanes);
+  Int found = 0;
+  for (int j = 0; j < kHalf; ++j) found |= any_nan[j];
+  if (found != 0) lanes[0] = static_cast<T>(__builtin_nan(""));
+  return n;
+}
 
 /// One block of at most kBlock elements: running values, which are then folded pairwise.
 template <typename Op, typename T, typename At>
@@ -52,10 +103,7 @@ inline T reduce_block(int64_t n, At at) noexcept {
   constexpr int kLanes = Op::kLanes;
   T lanes[kLanes];
   for (int j = 0; j < kLanes; ++j) lanes[j] = static_cast<T>(Op::kStart);
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int j = 0; j < kLanes; ++j) lanes[j] = Op::join(lanes[j], Op::in(at(i + j)));
-  }
+  int64_t i = join_groups<Op>(n, lanes, at);
   for (int j = 0; i < n; ++i, ++j) lanes[j] = Op::join(lanes[j], Op::in(at(i)));
   for (int width = kLanes / 2; width > 0; width /= 2) {
     for (int j = 0; j < width; ++j) lanes[j] = Op::join(lanes[j], lanes[j + width]);
