@@ -14,6 +14,7 @@ local M = {}
 ---@field barrier_name string
 ---@field merge actor.merge.Evaluator
 ---@field merge_name string
+---@field functions {barrier: table<string, table>, merge: table<string, table>} the run's rules without a text, by name
 
 local current ---@type actor.param.Rules? during a run
 
@@ -48,7 +49,12 @@ function source.pending()
   return steps
 end
 
-local function name_of(spec, rule) return type(spec) == "string" and spec or rule.name end
+-- Returns the rule's name. A rule without a text, such as a function, stays known by its name.
+local function name_of(what, spec, rule)
+  if type(spec) == "string" then return spec end
+  current.functions[what][rule.name] = rule
+  return rule.name
+end
 
 ---Begins a run: uses the rules of the command line, otherwise the rules of the job.
 ---@param run actor.param.Run
@@ -60,9 +66,10 @@ function M.begin(run, flags, attack)
   local rule, merges = barrier.from(spec, { resample = flags.resample }), merge.from(merge_spec)
   check_bsp(merges, rule)
   current = {
-    barrier = barrier.evaluator(rule, node.seed), barrier_name = name_of(spec, rule),
-    merge = merge.evaluator(merges, source, attack), merge_name = name_of(merge_spec, merges),
+    barrier = barrier.evaluator(rule, node.seed), merge = merge.evaluator(merges, source, attack),
+    functions = { barrier = {}, merge = {} },
   }
+  current.barrier_name, current.merge_name = name_of("barrier", spec, rule), name_of("merge", merge_spec, merges)
   current.merge.combines = type(run.pull) == "table"
   return current
 end
@@ -98,14 +105,14 @@ function M.set(what, spec)
     check.fail("param.set_%s works on server 0 while param.run runs: call it in schedule or stop", what)
   end
   local rule = parse[what](spec)
-  change[what](rule, name_of(spec, rule))
+  change[what](rule, name_of(what, spec, rule))
 end
 
 ---For the host: replaces a rule during the run. Raises for an invalid rule, without changing anything.
 ---@param what "barrier"|"merge"
----@param spec string a rule by its text; with `text`, "rule.lua:name" or ""
----@param text string the source of the rule file, or ""
----@param name string name of the rule file
+---@param spec string a rule by its text or, if the run had it, by the name of a function; "" for a file
+---@param text string the source of the rule's file, or ""
+---@param name string FILE.lua or FILE.lua:NAME
 ---@return string before
 function M.swap(what, spec, text, name)
   if not current then
@@ -114,11 +121,9 @@ function M.swap(what, spec, text, name)
       .. "map-reduce keep the rule that they began with)", 0)
   end
   local before = current[what .. "_name"]
-  local rule = parse[what](spec ~= "" and spec or "rule.lua", function(path)
-    if text == "" then return specs.loader(path) end
-    return text, name ~= "" and name or "@" .. path
-  end)
-  change[what](rule, spec ~= "" and spec or name)
+  local sent, load = specs.sent(spec, text, name)
+  local rule = text == "" and current.functions[what][sent] or parse[what](sent, load)
+  change[what](rule, sent)
   return before
 end
 

@@ -144,7 +144,7 @@ TEST_CASE("consoles attached to a run read and change its globals, and the run c
 
 TEST_CASE("a console replaces the merge rule of a run, and sees its decisions") {
   const JobFolder folder;
-  folder.write("half.lua", "return { half = function() return 0.5 end }");
+  folder.write("half.lua", "return { half = function() return 0.5 end, none = function() return 'drop' end }");
   Process run = folder.start({"-n", "2", "--barrier", "asp", "jobs/param_policy.lua", "until_file", "done"});
   REQUIRE(is_ready(folder));
   const Ended console(folder.run({"repl", "--attach", "-e", ":merge", "-e", ":merge set half.lua:half", "-e",
@@ -155,6 +155,43 @@ TEST_CASE("a console replaces the merge rule of a run, and sees its decisions") 
                               Contains("the merge rule is half.lua:half again; it was drop:4") &&
                               Contains("half.lua:half, merged "));
   CHECK_THAT(console.err, Contains("it needs a barrier rule that is BSP (bsp, backup:0, quorum:1), not asp"));
+  folder.write("done", "");
+  const Ended ended({run}, 20);
+}
+
+TEST_CASE("a console goes back to a rule that is a function of the job, without a second run of the script") {
+  const std::string engine = GENERATE("param", "peer");
+  const JobFolder folder;
+  folder.write("job.lua", R"lua(
+local actor = require "actor"
+if actor.rank == 0 then
+  local file = assert(io.open("began", "a"))
+  file:write("x")
+  file:close()
+end
+actor[actor.args[1]].run {
+  init = function() return { w = 0 } end,
+  [actor.args[1] == "param" and "schedule_local" or "schedule"] = function() return {} end,
+  push = function() actor.sleep(0.002) return {} end,
+  barrier = function(view) return view.step <= view:min() + 2 end,
+  stop = function(ctx)
+    if ctx.step == 5 then io.open("ready", "w"):close() end
+    local done = io.open "done"
+    return done ~= nil and done:close()
+  end,
+}
+)lua");
+  folder.write("named.lua",
+               "return { a = function() return true end, b = function(view) return view.step <= view:min() end }");
+  Process run = folder.start({"-n", "3", "job.lua", engine});
+  REQUIRE(is_ready(folder));
+  const Ended console(folder.run({"repl", "--attach", "-e", ":barrier set named.lua:b", "-e", ":barrier undo", "-e",
+                                  ":barrier set named.lua:c", "-e", ":barrier"}),
+                      1);
+  CHECK_THAT(console.out, Contains("the barrier is named.lua:b; it was job.lua:12") &&
+                              Contains("the barrier is job.lua:12 again; it was named.lua:b"));
+  CHECK_THAT(console.err, Contains("barrier 'named.lua:c': named.lua has no rule 'c'"));
+  CHECK(read_text(folder.path() / "began") == "x");
   folder.write("done", "");
   const Ended ended({run}, 20);
 }

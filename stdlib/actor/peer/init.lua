@@ -205,19 +205,15 @@ end
 
 ---For the host: replaces this worker's rule during the run. Raises for an invalid rule, without changing anything.
 ---@param what "barrier"|"merge"
----@param spec string a rule by its text; with `text`, "rule.lua:name" or ""
----@param text string the source of the rule file, or ""
----@param name string name of the rule file
+---@param spec string a rule by its text or, if the run had it, by the name of a function; "" for a file
+---@param text string the source of the rule's file, or ""
+---@param name string FILE.lua or FILE.lua:NAME
 ---@return string before
 function M.swap(what, spec, text, name)
   if not engine.running() then error("no peer.run is in progress", 0) end
   if what == "merge" then error("each peer applies the merge rule to its own pushes: it cannot be replaced during the run", 0) end
-  return engine.set_rule(spec ~= "" and spec or "rule.lua", {
-    load = function(path)
-      if text == "" then return specs.loader(path) end
-      return text, name ~= "" and name or "@" .. path
-    end,
-  }, spec ~= "" and spec or name)
+  local sent, load = specs.sent(spec, text, name)
+  return engine.set_rule(text == "" and engine.function_of(sent) or sent, { load = load }, sent)
 end
 
 -- ---- the original names ----

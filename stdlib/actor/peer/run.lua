@@ -131,8 +131,12 @@ local function title(spec, rule)
   return type(spec) == "string" and spec or rule.name or "a rule of its own"
 end
 
--- The current run, for rule changes: {evaluator =, name =}.
+-- The current run, for rule changes: {evaluator =, name =, functions = rules that are no text, by name}.
 local current
+
+local function keep(spec, name)
+  if type(spec) ~= "string" then current.functions[name] = spec end
+end
 
 local function new_context()
   local ctx = callbacks.context(0)
@@ -272,7 +276,8 @@ function M.run(run)
   events.check_worker("peer.run")
   local evaluator = barrier.evaluator(rule, node.seed)
   evaluator:forbid_shared_state()
-  current = { evaluator = evaluator, name = title(spec, rule) }
+  current = { evaluator = evaluator, name = title(spec, rule), functions = {} }
+  keep(spec, current.name)
   local limit = run.seconds ~= false and flags.seconds or nil
   local summary = events.call_as_run("peer.run", work, run, index, rule, sampling, limit)
   current = nil
@@ -292,8 +297,14 @@ function M.set_rule(spec, options, name)
   local before = current.name
   current.evaluator:set(rule)
   current.name = name or title(spec, rule)
+  keep(spec, current.name)
   c.resample(sampling, current.name)
   return before
 end
+
+---A rule of the run that was no text.
+---@param name string
+---@return function|table|nil
+function M.function_of(name) return current.functions[name] end
 
 return M

@@ -136,6 +136,18 @@ function M.loader(path)
   return text, text and "@" .. path or message
 end
 
+---A rule that a console or a program sends to a run.
+---@param spec string a rule by its text, or "" for a file
+---@param text string the source of the rule's file; "" if the run itself finds the file
+---@param name string the file as FILE.lua or FILE.lua:NAME
+---@return string spec
+---@return fun(path: string): string?, string? load
+function M.sent(spec, text, name)
+  if spec == "" then spec = name:find("%.lua:?[%w_]*$") and name or "rule.lua" end
+  if text == "" then return spec, M.loader end
+  return spec, function(path) return text, "@" .. path end
+end
+
 ---Runs the chunk of a rule's file, as pcall does. A program that must be able to stop the chunk replaces this function.
 ---@type fun(chunk: function, path: string): boolean, any
 M.runner = function(chunk) return pcall(chunk) end
@@ -170,6 +182,10 @@ local function choose(context, spec, path, loaded, name)
 end
 
 local function parse_file(spec, path, name, context)
+  if name and name:find("^%d+$") then
+    fail(context, spec, "it is the function at line %s of a script, which only a run of this script has: write the rule "
+      .. "into a file of its own", name)
+  end
   local text, chunk_name = (context.load or M.loader)(path)
   if not text then fail(context, spec, "cannot be read: %s", tostring(chunk_name)) end
   local chunk, message = load(text, chunk_name or "@" .. path, "t")
