@@ -202,6 +202,7 @@ end
 -- Before a step: reports the distance of a new round. Rank 0 gives a new table of the graph for another number of
 -- workers, and for further rounds of a graph without a period.
 local function follow(self)
+  events.deliver()
   local rounds, distance = c.last_round(self.raw)
   local made = self.graph
   if made and (node.size ~= self.size or not made.period and rounds >= self.table_from + graph_rounds / 2) then

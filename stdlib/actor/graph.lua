@@ -242,7 +242,7 @@ function M.of(spec, fn)
   if named[spec] then return named[spec] end
   local name, number = spec:match("^(%a+):?([%d.]*)$")
   local maker = made[name or ""]
-  if not maker then
+  if not maker or number ~= "" and not tonumber(number) then
     check.fail("%s: there is no graph '%s'; known are ring, complete, exponential, one_peer, pairs, base:K, regular:D, matcha:BUDGET%s",
       fn, spec, require("actor.c.names").suggestion(name or spec, { ring = 1, complete = 1, exponential = 1, one_peer = 1,
         pairs = 1, base = 1, regular = 1, matcha = 1 }))
@@ -252,11 +252,13 @@ end
 
 ---Returns the shares of a round: row i has what worker i sends. Raises if the graph sends to a worker outside of 0 ..
 ---n - 1, to itself, a negative share, or more than it has.
----@param graph actor.Graph
+---@param graph actor.Graph|actor.graph.Function|string
 ---@param round integer
 ---@param n integer
 ---@return table<integer, number>[] shares by sender, from index 0
 function M.shares(graph, round, n)
+  graph = M.of(graph, "graph.shares")
+  if n == 1 then return { [0] = {} } end
   local rows = {}
   for id = 0, n - 1 do
     local row, sum = graph.run(round, id, n), 0
@@ -283,23 +285,8 @@ end
 ---@return integer
 function M.period(graph, n, most) return graph.period and math.min(graph.period(n), most) or most end
 
----Whether the rounds of one period, or of `rounds` rounds, together connect every worker with every other.
----@param graph actor.Graph
----@param n integer
----@param rounds? integer default 64
----@return boolean
-function M.is_connected(graph, n, rounds)
-  if graph.connects then return graph.connects(n) end
-  local near = {}
-  for i = 0, n - 1 do near[i] = {} end
-  for round = 0, M.period(graph, n, rounds or 64) - 1 do
-    local rows = M.shares(graph, round, n)
-    for i = 0, n - 1 do
-      for j, share in pairs(rows[i]) do
-        if share > 0 then near[i][j], near[j][i] = true, true end
-      end
-    end
-  end
+-- Whether all n workers are reached from worker 0; near[i][j]: j is reached from i.
+local function reaches_all(near, n)
   local reached, count, waiting = { [0] = true }, 1, { 0 }
   while #waiting > 0 do
     for j in pairs(near[table.remove(waiting)]) do
@@ -310,6 +297,28 @@ function M.is_connected(graph, n, rounds)
     end
   end
   return count == n
+end
+
+---Whether the model of every worker reaches every other in the rounds of one period, or in `rounds` rounds, applied
+---again and again.
+---@param graph actor.Graph|actor.graph.Function|string
+---@param n integer
+---@param rounds? integer default 64
+---@return boolean
+function M.is_connected(graph, n, rounds)
+  graph = M.of(graph, "graph.is_connected")
+  if graph.connects then return graph.connects(n) end
+  local to, from = {}, {}
+  for i = 0, n - 1 do to[i], from[i] = {}, {} end
+  for round = 0, M.period(graph, n, rounds or 64) - 1 do
+    local rows = M.shares(graph, round, n)
+    for i = 0, n - 1 do
+      for j, share in pairs(rows[i]) do
+        if share > 0 then to[i][j], from[j][i] = true, true end
+      end
+    end
+  end
+  return reaches_all(to, n) and reaches_all(from, n)
 end
 
 ---Applies rounds of a graph to one number for each worker, as averaging does with models, and returns the consensus

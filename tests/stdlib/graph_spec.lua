@@ -71,7 +71,12 @@ test("every graph is connected and reaches the mean, for any number of workers",
       near(out[1], mean, 1e-6, made.name .. " " .. n)
     end
   end
-  equal(graph.is_connected(graph.of(function(_, id, n) return id < 2 and n > 1 and { [1 - id] = 0.5 } or {} end, "t"), 4), false)
+  equal(graph.is_connected(function(_, id, n) return id < 2 and n > 1 and { [1 - id] = 0.5 } or {} end, 4), false)
+  equal(graph.is_connected(function(_, id) return id > 0 and { [0] = 0.5 } or {} end, 3), false) -- none receives from 0
+  equal(graph.is_connected(function(_, id, n) return { [(id + 1) % n] = 0.5 } end, 3), true)
+  equal(graph.is_connected("ring", 3), true)
+  equal(graph.shares(function(_, id, n) return { [(id + 1) % n] = 0.5 } end, 0, 1), { [0] = {} })
+  raises(function() graph.of("base:.", "t") end, "there is no graph 'base:.'")
 end)
 
 test("periodic averages all workers in every so many rounds", function()

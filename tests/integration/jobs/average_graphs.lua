@@ -74,6 +74,24 @@ function jobs.a_worker_fails(name)
   handle:abort()
 end
 
+-- After a loss the graph is made for the remaining workers.
+-- case: a_graph_follows_a_loss flags: --codes 0,3 --faults kill=1,within=100ms at: rehearsal:{2,4}
+function jobs.a_graph_follows_a_loss()
+  local seen = {}
+  local x = actor.tensor.zeros(10)
+  local handle = average.start(x, { sync_interval_ms = 10, peers = function(_, id, n)
+    seen[n] = true
+    return { [(id + 1) % n] = 0.5 } -- of one worker too
+  end })
+  local size, till = actor.size, actor.now() + 8
+  while actor.now() < till do
+    handle:step(function() actor.sleep(0.01) end)
+  end
+  assert(actor.size < size, actor.size)
+  assert(actor.rank > 0 or actor.size == 1 or seen[actor.size], actor.size)
+  handle:abort()
+end
+
 -- A graph without a period does not repeat: workers exchange their models in odd rounds below 64, and never after them.
 -- case: without_a_period at: rehearsal:{2,3}
 function jobs.without_a_period()
