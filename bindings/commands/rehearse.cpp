@@ -1,5 +1,6 @@
 #include "bindings/commands/rehearse.hpp"
 
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
@@ -95,10 +96,17 @@ void fix_random_bytes() { std::fprintf(stderr, kMayDiffer, "random bytes are fix
 
 #endif
 
-void save(const std::string& path, const std::string& text) {
+/// False, with a message, if the file of a flag cannot be written.
+bool can_write(const char* flag, const std::string& path) {
+  if (path.empty() || std::ofstream(path, std::ios::app)) return true;
+  std::fprintf(stderr, "actorhost: %s: cannot write '%s': %s\n", flag, path.c_str(), std::strerror(errno));
+  return false;
+}
+
+bool save(const char* flag, const std::string& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
-  if (!file.flush()) std::fprintf(stderr, "actorhost: cannot write %s\n", path.c_str());
+  return file.flush() || can_write(flag, path);
 }
 
 /// Warns of a host that keeps the turn for long, until the process ends. The thread allocates no memory: the addresses
@@ -159,6 +167,10 @@ int rehearse(const RunOptions& options) {
   setenv("TZ", "UTC0", 1);  // log lines show the virtual time
 
   const RehearsalOptions& flags = *options.rehearsal;
+  if (!can_write("--events", flags.events) || !can_write("--chart", flags.chart) ||
+      !can_write("--save-faults", flags.save_faults)) {
+    return 1;
+  }
   rehearsal::SchedulerSettings settings;
   settings.seed = flags.order.value_or(*options.seed);
   settings.fibres = kCanUseFibres && !flags.threads;
@@ -179,10 +191,13 @@ int rehearse(const RunOptions& options) {
   kernel::report_work(take_time);
   const rehearsal::Faults* made = nullptr;
   rehearsal::MessageChart chart;
+  bool saved = true;
   const auto save_files = [&] {
-    if (made != nullptr && !flags.save_faults.empty())
-      save(flags.save_faults, rehearsal::file_of(made->made(), flags.faults.restart));
-    if (made != nullptr && !flags.chart.empty()) save(flags.chart, chart.svg(made->made()));
+    if (made == nullptr) return;
+    if (!flags.save_faults.empty()) {
+      saved = save("--save-faults", flags.save_faults, rehearsal::file_of(made->made(), flags.faults.restart));
+    }
+    if (!flags.chart.empty()) saved = save("--chart", flags.chart, chart.svg(made->made())) && saved;
   };
   settings.out_of_time = [&](const std::string& report) {
     save_files();
@@ -209,7 +224,7 @@ int rehearse(const RunOptions& options) {
                rehearsal::seconds(scheduler.time() - rehearsal::kStart), scheduler.trace(), scheduler.switches(),
                network.writes());
   std::fflush(nullptr);
-  _exit(hosts.code());
+  _exit(hosts.code() == 0 && !saved ? 1 : hosts.code());
 }
 
 }  // namespace actorhost

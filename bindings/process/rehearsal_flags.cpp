@@ -96,7 +96,9 @@ Status RehearsalFlags::take_search(RehearsalOptions& out) const {
   search.first = *first;
   search.last = *last;
   const auto jobs = jobs_.empty() ? std::optional(own_allowance().cores) : number_of<uint32_t>(jobs_);
-  if (!jobs || *jobs == 0 || *jobs > kMostJobs) return bad_flag("j", jobs_, "a number of processes from 1 to 1024");
+  if (!jobs || *jobs == 0 || *jobs > kMostJobs) {
+    return Error{Code::bad_argument, "-j wants a number of processes from 1 to 1024, got '" + jobs_ + "'"};
+  }
   search.jobs = *jobs;
   if (!codes_.empty()) search.codes = codes_;
   if (search.codes.find_first_not_of("0123456789,") != std::string::npos) {

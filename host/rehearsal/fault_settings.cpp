@@ -1,6 +1,7 @@
 #include "host/rehearsal/fault_settings.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -62,9 +63,10 @@ Result<FaultSettings::Each> parse_kind(FaultKind kind, std::string_view part, st
   FaultSettings::Each out{kind};
   if (const size_t colon = value.find(':'); colon != std::string_view::npos) {
     const auto lasts = time_in(value.substr(colon + 1));
-    if (!lasts || !has_duration(kind)) {
+    if (!has_duration(kind)) {
       return wrong(part, "only these kinds have a duration, as in stall=2:500ms: " + names_of(has_duration));
     }
+    if (!lasts) return wrong(part, "wants a duration such as 500ms, 5s or 1min after the colon");
     out.lasts = *lasts;
     value = value.substr(0, colon);
   }
@@ -76,6 +78,8 @@ Result<FaultSettings::Each> parse_kind(FaultKind kind, std::string_view part, st
   }
   if (slash != std::string_view::npos) {
     out.per_second = *number / seconds(*per);
+  } else if (*number != std::floor(*number)) {
+    return wrong(part, "wants a whole number of faults, or a rate such as 1/min or 3/500ms");
   } else {
     out.count = static_cast<uint32_t>(*number);
   }

@@ -134,6 +134,29 @@ TEST_CASE("a rehearsed job that never ends stops at its virtual time, and its lo
   CHECK(run.ended.err.find("rank 0: wait_event: waiting for over 10 s for rank 1") != std::string::npos);
 }
 
+TEST_CASE("a loop that only reads the clock ends at the virtual time") {
+  Rehearsals rehearsals;
+  const std::string job = rehearsals.write("clock.lua", R"(
+    local actor = require "actor"
+    while true do actor.now() end
+  )");
+  const Run run = rehearsals.run({"clock", {job}}, 1);
+  INFO(run.ended.description);
+  CHECK(run.ended.status == 98);
+  CHECK(run.ended.err.find("the virtual time is over") != std::string::npos);
+}
+
+TEST_CASE("a rehearsal names the flag of a file that it cannot write, before it begins") {
+  Rehearsals rehearsals;
+  const std::string job = rehearsals.write("short.lua", "print 'begun'");
+  const std::string flag = GENERATE("--events", "--chart", "--save-faults");
+  const Run run = rehearsals.run({"unwritable", {flag, "/nowhere/file", job}}, 1);
+  INFO(run.ended.description);
+  CHECK(run.ended.status == 1);
+  CHECK(run.ended.err.find("actorhost: " + flag + ": cannot write '/nowhere/file': No such file") != std::string::npos);
+  CHECK(run.ended.out.empty());
+}
+
 // Found with examples/async_average.lua on three hosts, which did not end: no virtual time passed in such loops.
 TEST_CASE("rehearsed loops of engine calls that do not wait end") {
   Rehearsals rehearsals;
@@ -172,6 +195,9 @@ TEST_CASE("rehearse refuses flags that it cannot honour, by their names") {
        "--faults: 'kill=1:3s': only these kinds have a duration, as in stall=2:500ms: stall, partition, one-way, "
        "disk-full"},
       {{"--faults", "stall=x"}, "--faults: 'stall=x': wants a number of faults, or a rate"},
+      {{"--faults", "kill=0.9"}, "--faults: 'kill=0.9': wants a whole number of faults, or a rate such as 1/min"},
+      {{"--faults", "stall=1:x"}, "--faults: 'stall=1:x': wants a duration such as 500ms"},
+      {{"--seeds", "1:2", "-j", "0"}, "actorhost: -j wants a number of processes"},
       {{"--faults", "kill=1,restart=3"}, "--faults: 'restart=3': wants a time"},
       {{"--virtual-seconds", "0"}, "--virtual-seconds wants a number of seconds"},
       {{"--hots", "3"}, "unknown flag '--hots'; did you mean --hosts?"},
