@@ -1,5 +1,6 @@
 #include "bindings/commands/c_values.hpp"
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <optional>
@@ -49,9 +50,9 @@ std::optional<Dtype> dtype_of(const DLDataType& type) {
 
 bool contiguous(const DLTensor& tensor) {
   if (tensor.strides == nullptr) return true;
+  if (std::find(tensor.shape, tensor.shape + tensor.ndim, 0) != tensor.shape + tensor.ndim) return true;
   int64_t step = 1;
   for (int d = tensor.ndim - 1; d >= 0; --d) {
-    if (tensor.shape[d] == 0) return true;
     if (tensor.shape[d] != 1 && tensor.strides[d] != step) return false;
     step *= tensor.shape[d];
   }

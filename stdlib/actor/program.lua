@@ -78,11 +78,16 @@ local function shape_text(t) return t.ndim == 0 and "scalar" or table.concat(t.s
 -- Checks an update here, so that a wrong update is an error of this call and not of the run.
 local function check_update(key, value)
   if type(key) ~= "string" and type(key) ~= "number" then check.fail("push: a key is a string or a number, not a %s", type(key)) end
-  if not tensor.is_tensor(value) then return end
+  local old = received(key)
+  if not tensor.is_tensor(value) then
+    if tensor.is_tensor(old) then
+      check.fail("push: '%s' is a %s, and its parameter is a tensor of shape %s", tostring(key), type(value), shape_text(old))
+    end
+    return
+  end
   if value.dtype ~= "float32" and value.dtype ~= "float64" then
     check.fail("push: '%s' has elements of %s, and updates are float32 or float64", key, value.dtype)
   end
-  local old = received(key)
   if not tensor.is_tensor(old) then return end
   if shape_text(old) ~= shape_text(value) then
     check.fail("push: '%s' has the shape %s, and its parameter has %s", key, shape_text(value), shape_text(old))

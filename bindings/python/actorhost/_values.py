@@ -59,6 +59,8 @@ def _of_numpy(array) -> Any:
     strides = [step // item if item and step % item == 0 else -1 for step in array.strides]
     if not array.flags.c_contiguous:
         raise ValueError("the array is not contiguous; pass numpy.ascontiguousarray(array)")
+    if not array.flags.writeable:
+        array = array.copy()  # Lua may write to it
     return _lend(array.ctypes.data, _KINDS[dtype.kind], 8 * item, array.shape, strides, 1, array)
 
 

@@ -223,6 +223,11 @@ class Arrays(unittest.TestCase):
         ]:
             with self.assertRaisesRegex(kind, text):
                 self.cluster.eval("return ...", array)
+        for shape in [(0,), (0, 3), (5, 0), (3, 0, 2)]:
+            self.assertEqual(self.cluster.eval("return (...).shape", np.zeros(shape)), list(shape))
+        read_only = np.frombuffer(bytes(16), "float64")
+        self.cluster.eval("local x = ... x:fill_(7)", read_only)
+        self.assertEqual(read_only.tolist(), [0, 0])
         self.assertEqual(self.cluster.eval("return ...", np.float32(0.5)), 0.5)
         self.assertEqual(self.cluster.eval("return ...", np.int64(3)), 3)
 

@@ -129,6 +129,7 @@ class Steps(Folder):
                 ({"w": np.ones((2, 3), "float16")}, ValueError, "float16"),
                 ({"w": np.ones((3, 2), "float32").T}, ValueError, "not contiguous"),
                 ({"w": None}, ValueError, "'w' is None"), ([1], TypeError, "mapping"),
+                ({"w": 1.0}, ValueError, "'w' is a number, and its parameter is a tensor of shape 2x3"),
                 ({"w": print}, TypeError, "is a builtin"),
             ]:
                 with self.assertRaisesRegex(kind, text):
