@@ -13,6 +13,9 @@ inline Error bad_flag(const std::string& flag, const std::string& value, const s
   return {Code::bad_argument, "--" + flag + " wants " + wants + ", got '" + value + "'"};
 }
 
+/// A check of CLI11: the problem of an address, or "".
+inline std::string not_empty(const std::string& address) { return address.empty() ? "the address is empty" : ""; }
+
 /// Both spellings of a flag: "--node-rank" and "--node_rank".
 inline std::string both_spellings(const std::string& name) {
   std::string other = name;

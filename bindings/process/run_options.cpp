@@ -152,7 +152,8 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option(both_spellings("--rdzv-endpoint"), raw.endpoint,
                  "the coordinator's address, the same on every machine; after commas, further addresses for joining a "
                  "run whose first host has failed")
-      ->type_name("HOST:PORT");
+      ->type_name("HOST:PORT")
+      ->check(not_empty);
   app.add_option(both_spellings("--node-rank"), raw.node_rank, "this host's place; 0 listens")->type_name("K");
   app.add_flag("--isolate", out.isolate, "local nodes as processes instead of threads");
   app.add_option("--barrier", out.barrier, "bsp, asp, ssp:4, pssp:10:4, ..., or FILE.lua[:NAME]")->type_name("RULE");
@@ -280,7 +281,10 @@ CommandLine::CommandLine(RunOptions& out)
   app.prefix_command(!out.agent);
   add_cluster_flags(app, raw, out);
   if (out.agent) {
-    app.add_option("--join", raw.join, "the coordinator's address")->type_name("HOST:PORT")->required();
+    app.add_option("--join", raw.join, "the coordinator's address")
+        ->type_name("HOST:PORT")
+        ->required()
+        ->check(not_empty);
     auto* once = app.add_flag("--once", out.once, "leave after one job");
     app.add_flag("--stay", out.stay, "wait for jobs until SIGTERM or Ctrl-C; each job runs in a process of its own")
         ->excludes(once);
@@ -463,7 +467,8 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
     return command;
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string text = error.what();  // "--seed: 1 required TEXT missing"
-    return usage_error(text.substr(0, text.find(':')) + " wants a value");
+    return usage_error(text.substr(0, text.find(':')) +
+                       (text.ends_with("missing") ? " wants a value" : " is given twice"));
   } catch (const CLI::ExtrasError&) {
     const std::string word = app.remaining().front();
     return word.starts_with("-") ? unknown_flag(app, word) : usage_error("an agent takes no job, got '" + word + "'");

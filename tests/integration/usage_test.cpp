@@ -70,6 +70,9 @@ TEST_CASE("a wrong command line exits with 2 and names the wrong word") {
       {{"agent", "--join", "127.0.0.1"}, "--join: endpoint \"127.0.0.1\": the port is missing"},
       {{"-n"}, "--nproc-per-node wants a value"},
       {{"--seed"}, "--seed wants a value"},
+      {{"--seed", "1", "--seed", "2", "job.lua"}, "--seed is given twice"},
+      {{"--rdzv-endpoint", "", "job.lua"}, "--rdzv-endpoint: the address is empty"},
+      {{"agent", "--join", ""}, "--join: the address is empty"},
       {{"rehearse"}, "no job given"},
   }));
   const Ended run(folder.run(words), 2);
