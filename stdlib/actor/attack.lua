@@ -37,7 +37,7 @@ local factors = { sign = 1, noise = 0.2, label = 1, lie = 1.5 } -- the defaults
 ---@param text string "sign:2"
 ---@return actor.Attack
 function M.from(text)
-  local kind, workers, factor = text:match("^(%a+):?(%d*):?([^:]*)$")
+  local kind, workers, factor = text:match("^(%a+):?([^:]*):?([^:]*)$")
   if not factors[kind or ""] then
     check.fail("attack '%s': expected sign, noise, label or lie%s", text,
       kind and spelling.suggestion(kind, factors, "'", "'") or "")
@@ -45,11 +45,16 @@ function M.from(text)
   local function number(word, default, low, what)
     if word == "" then return default end
     local value = tonumber(word)
-    if not value or value < low then check.fail("attack '%s': %s has to be at least %g, got '%s'", text, what, low, word) end
+    if not value or not (value >= low and value < math.huge) then
+      check.fail("attack '%s': %s has to be at least %g, got '%s'", text, what, low, word)
+    end
     return value
   end
+  local count = number(workers, 1, 1, "the number of workers")
+  if count % 1 ~= 0 then check.fail("attack '%s': the number of workers has to be whole, got '%s'", text, workers) end
+  if kind == "label" and factor ~= "" then check.fail("attack '%s': label has no factor", text) end
   return setmetatable({
-    name = text, kind = kind, workers = number(workers, 1, 1, "the number of workers"),
+    name = text, kind = kind, workers = count,
     factor = number(factor, factors[kind], 0, "the factor"), latest = {},
   }, Attack)
 end
