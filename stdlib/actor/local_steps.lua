@@ -32,17 +32,18 @@ local own_fields = {
   weight = "number|function?", adjust = "function?", prox = "number?", fragments = "number?", overlap = "number?",
   mix = "number?", loss = "function?", on_nan = "string?",
 }
+local run_fields = { "barrier", "stop", "merge", "checkpoint", "lost", "check_finite", "shared", "seconds", "filter" }
 local made_here = { "init", "schedule", "schedule_local", "push", "pull" }
 local speed_key = "\0local_steps.speed"
 
 local function check_options(options, fn, is_peer)
   check.arg(options, "table", "options", fn)
-  local own = {}
-  for name in pairs(own_fields) do own[name] = options[name] end
-  check.options(own, own_fields, fn)
   for _, name in ipairs(made_here) do
     if options[name] ~= nil then check.fail("%s makes '%s' itself; the outer optimiser is `outer`", fn, name) end
   end
+  local fields = util.merged(own_fields)
+  for _, name in ipairs(run_fields) do fields[name] = "any?" end -- the run checks them
+  check.options(options, fields, fn)
   local net = options.net
   if type(net.params) ~= "table" or type(net.grads) ~= "table" or not net.load then
     check.wrong("net", fn, "a model with params, grads and load, such as nn.sequential's", net)
@@ -141,6 +142,9 @@ function Worker:push(ctx, entries)
   if self.options.by_speed then self:measure(steps, now() - began, ctx) end
   local weight = self.options.weight or 1
   if type(weight) == "function" then weight = weight(ctx) end
+  if type(weight) ~= "number" or weight - weight ~= 0 then
+    check.fail("%s: the weight of a difference has to be a finite number, got %s", self.fn, tostring(weight))
+  end
   if self.adds then weight = weight / ctx.size end
   local params, updates = self.options.net.params, {}
   for _, name in ipairs(fine and {} or self.names) do params[name]:copy_(self.start[name]) end

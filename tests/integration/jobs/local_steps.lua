@@ -201,6 +201,7 @@ function jobs.wrong()
   end
   expect.raises(call("param", { pull = optim.sgd { lr = 1 } }), "makes 'pull' itself; the outer optimiser is `outer`")
   expect.raises(call("param", { steps = 0 }), "bad argument 'steps' to param.local_steps")
+  expect.raises(call("param", { innner = 3 }), "unknown option 'innner' to param.local_steps")
   expect.raises(call("param", { fragments = 4 }), "bad argument 'fragments' to param.local_steps")
   expect.raises(call("param", { mix = 2 }), "bad argument 'mix' to param.local_steps")
   expect.raises(call("param", { overlap = 2, fragments = 2 }), "fragments must be at least 3; it is 2")
