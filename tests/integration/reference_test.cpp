@@ -54,7 +54,7 @@ const char* const kContrast = R"((selector) => {
 
 }  // namespace
 
-TEST_CASE("each link of the reference has a target", "[deep]") {
+TEST_CASE("each link of the reference has a target") {
   const JobFolder folder;
   if (!write_reference(folder)) return;
   std::map<std::string, std::set<std::string>> anchors;

@@ -7,7 +7,8 @@ local tensor = require("actor.tensor")
 
 local M = {}
 
----@alias actor.graph.Edge {[1]: integer, [2]: integer} two workers, from 0
+---Two workers, from 0.
+---@alias actor.graph.Edge {[1]: integer, [2]: integer}
 
 ---@class actor.graph.Matchings
 ---@field parts actor.graph.Edge[][] the matchings

@@ -103,7 +103,7 @@ function M.find(name)
   check.arg(name, "string", "name", "help.find")
   name = name:gsub("^actor[.:]", ""):gsub("%(%)$", "")
   local path, last = name:match("^(.*)[.:]([%w_]+)$")
-  if not path then return of_module(util.joined(collect({}, "actor", nil, name), types_of(name)), name) end
+  if not path or not path:find("[%w_]$") then return of_module(util.joined(collect({}, "actor", nil, name), types_of(name)), name) end
   path = local_names[path] or path
   local found = collect({}, "actor." .. path, path:match("[%w_]+$"):lower(), last)
   for i, entry in ipairs(found) do
