@@ -150,8 +150,7 @@ void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
 void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option("--nnodes", raw.nnodes, "hosts to wait for; MIN:MAX: an elastic run")->type_name("N");
   app.add_option(both_spellings("--rdzv-endpoint"), raw.endpoint,
-                 "the coordinator's address, the same on every machine; after commas, further addresses for joining a "
-                 "run whose first host has failed")
+                 "the coordinator's address, the same everywhere; after commas, addresses to join by if it has failed")
       ->type_name("HOST:PORT")
       ->check(not_empty);
   app.add_option(both_spellings("--node-rank"), raw.node_rank, "this host's place; 0 listens")->type_name("K");
@@ -281,10 +280,7 @@ CommandLine::CommandLine(RunOptions& out)
   app.prefix_command(!out.agent);
   add_cluster_flags(app, raw, out);
   if (out.agent) {
-    app.add_option("--join", raw.join, "the coordinator's address")
-        ->type_name("HOST:PORT")
-        ->required()
-        ->check(not_empty);
+    app.add_option("--join", raw.join, "coordinator's address")->type_name("HOST:PORT")->required()->check(not_empty);
     auto* once = app.add_flag("--once", out.once, "leave after one job");
     app.add_flag("--stay", out.stay, "wait for jobs until SIGTERM or Ctrl-C; each job runs in a process of its own")
         ->excludes(once);
@@ -467,8 +463,8 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
     return command;
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string text = error.what();  // "--seed: 1 required TEXT missing"
-    return usage_error(text.substr(0, text.find(':')) +
-                       (text.ends_with("missing") ? " wants a value" : " is given twice"));
+    const char* const what = text.ends_with("missing") ? " wants a value" : " is given twice";
+    return usage_error(text.substr(0, text.find(':')) + what);
   } catch (const CLI::ExtrasError&) {
     const std::string word = app.remaining().front();
     return word.starts_with("-") ? unknown_flag(app, word) : usage_error("an agent takes no job, got '" + word + "'");
