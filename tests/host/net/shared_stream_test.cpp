@@ -80,7 +80,7 @@ std::string offer_of(uint32_t pid, int fd) {
 const auto kOwnPid = static_cast<uint32_t>(::getpid());
 
 /// False after kPatience seconds.
-bool wait_until(const std::function<bool()>& condition) {
+bool holds_soon(const std::function<bool()>& condition) {
   const SteadyClock clock;
   const double deadline = clock.now() + kPatience;
   while (!condition() && clock.now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -232,17 +232,17 @@ TEST_CASE("a node that begins to sleep while the link's thread reads is woken by
   std::atomic<int> entered{0};
   std::atomic<bool> leave{false};
   LinkedHosts hosts({}, {}, "tcp", [&](LinkId, const Frame&) {
-    if (++entered == 1) wait_until([&] { return leave.load(); });  // the link's thread is in the middle of a read
+    if (++entered == 1) holds_soon([&] { return leave.load(); });  // the link's thread is in the middle of a read
     return true;
   });
   hosts.a.transport.assign(hosts.a.events.ups[0].link, 1);
   REQUIRE(hosts.b.transport.send_on(hosts.link, service_note(1)).ok());
-  REQUIRE(wait_until([&] { return entered == 1; }));
+  REQUIRE(holds_soon([&] { return entered == 1; }));
   REQUIRE(hosts.b.transport.send_on(hosts.link, service_note(2)).ok());  // unread bytes
   std::thread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the node sleeps
     leave = true;
-    wait_until([&] { return entered == 2; });
+    holds_soon([&] { return entered == 2; });
     std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the link's thread has ended its read
     (void)hosts.b.transport.send_on(hosts.link, test_frame(5, 0, 7));
   });
