@@ -1,9 +1,10 @@
 #pragma once
 // Lets a node that waits read the links of its process itself, on its own thread: a frame then reaches the node without
-// a wake-up. While a node polls, arriving frames do not wake the links' own threads. While it sleeps, frames in shared
-// memory wake the node itself. The links' threads read in three cases: frames of other links while a node sleeps; all
-// frames while several nodes of the process sleep; all frames after a few milliseconds without a poll.
-// Thread-safe; `until`, `sleep` and Sleep belong to the waiting node's thread.
+// a wake-up. While a node polls, arriving frames do not wake the links' own threads. While nodes sleep, frames in
+// shared memory wake one of these nodes, which also delivers the frames for the others. The links' threads read in
+// three cases: frames of other links while nodes sleep; all frames when this one node has gone on and others still
+// sleep; all frames after a few milliseconds without a poll. Thread-safe; `until`, `sleep` and Sleep belong to the
+// waiting node's thread.
 
 #include <atomic>
 #include <cstddef>
@@ -50,13 +51,13 @@ class LinkPolls : private NonCopyable {
   }
 
   /// Sleeps up to `seconds` until `inbox` is ready or a link has bytes; reads bytes that have arrived before. May end
-  /// early. False at once if the links' threads have to wake the node: another node of the process sleeps so, or the
-  /// system cannot. Owner of `inbox` only.
+  /// early. False at once if another node of the process sleeps so, or if the system cannot wait for several bells:
+  /// then the caller sleeps in its mailbox. Owner of `inbox` only.
   bool sleep(Mailbox& inbox, double seconds);
   /// Whether a node could be in `sleep` now.
   bool has_bells() const noexcept { return bells_.load(std::memory_order_relaxed) != 0; }
 
-  /// Exists while a node sleeps that the links' threads wake.
+  /// Exists while a node sleeps in its mailbox.
   class Sleep : private NonCopyable {
    public:
     explicit Sleep(LinkPolls& polls) : polls_(polls) { polls_.count_sleepers(1); }

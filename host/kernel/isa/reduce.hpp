@@ -31,7 +31,7 @@ struct AddSquares : Add {
   }
 };
 
-/// The largest or smallest element; NaN if there is one. `better` is one instruction, but loses a NaN in its second
+/// The largest or smallest element; NaN if there is one. `better` is one instruction, but loses a NaN in its first
 /// argument.
 struct Best : Add {
   static constexpr int kLanes = 64;
@@ -71,7 +71,7 @@ inline int64_t join_groups(int64_t n, T* lanes, At at) noexcept {
   return i;
 }
 
-/// As join_groups, in half of the time: looks for a NaN in two elements at once. The last group overlaps the group
+/// As join_groups, by `better` and one search for NaN in two elements at once. The last group overlaps the group
 /// before, so all elements of a block with a whole group are joined.
 template <typename Op, typename T, typename At>
 requires std::is_base_of_v<Best, Op>

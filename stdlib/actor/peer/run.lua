@@ -131,7 +131,7 @@ local function title(spec, rule)
   return type(spec) == "string" and spec or rule.name or "a rule of its own"
 end
 
--- The current run, for rule changes: {evaluator =, name =, functions = rules that are no text, by name}.
+-- The current run, for rule changes: {evaluator =, name =, functions = rules without a text, by name}.
 local current
 
 local function keep(spec, name)
@@ -302,7 +302,7 @@ function M.set_rule(spec, options, name)
   return before
 end
 
----A rule of the run that was no text.
+---A rule of the run without a text, such as a function.
 ---@param name string
 ---@return function|table|nil
 function M.function_of(name) return current.functions[name] end
