@@ -80,7 +80,7 @@ local function check_update(key, value)
   if type(key) ~= "string" and type(key) ~= "number" then check.fail("push: a key is a string or a number, not a %s", type(key)) end
   local old = received(key)
   if not tensor.is_tensor(value) then
-    if tensor.is_tensor(old) then
+    if tensor.is_tensor(old) and type(value) ~= "table" then -- a `pull` in Lua may take tables
       check.fail("push: '%s' is a %s, and its parameter is a tensor of shape %s", tostring(key), type(value), shape_text(old))
     end
     return
